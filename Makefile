@@ -4,10 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all lint docs wheel lowest bench reproduce attack planted fuzz clean
+.PHONY: demo complete test test-all lint docs wheel lowest bench reproduce attack planted fuzz clean
 
 demo: $(READY)
 	$(BIN)/likewise demo
+
+# The packages that only some tests need, PyTorch among them. Without them these tests are skipped, with a message.
+complete: $(READY)
+	$(BIN)/python -m pip install --quiet --requirement .ci/packages.txt
 
 # Two workers with one thread each: more would only wait for each other, and OpenMP would spin meanwhile.
 test test-all lowest attack planted fuzz: export OMP_NUM_THREADS = 1
@@ -15,13 +19,13 @@ test test-all lowest attack planted fuzz: export OMP_WAIT_POLICY = passive
 # Both workers, and some thirty processes that tests start, would compile the same modules anew.
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
-# By file, since the blocks of a page share names.
+# By file, since the blocks of a page share names; a class goes to a worker of its own.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
-# With the tests marked slow: long searches, fuzzing, killed processes, browsers.
+# With the tests marked slow: long searches, fuzzing, killed processes, browsers, Spark.
 test-all: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m ""
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m ""
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -61,9 +65,10 @@ attack: $(READY)
 planted: $(READY)
 	$(BIN)/python tests/planted $(PLANTED)
 
-# Bad input, in fresh cases each time: a million take two to three hours of one core. Counts of the same code add up over
+# Ten minutes of random cells of tests/catalogue.py, then bad input, in fresh cases each time: a million take two to three hours of one core. Counts of the same code add up over
 # runs. FUZZ="--cases 20000" for fewer.
 fuzz: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m property --seconds 600
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
 
 clean:

@@ -7,8 +7,10 @@ share one directory, which is empty at first.
 import os
 import shlex
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
@@ -60,3 +62,11 @@ docs = Sybil(
     teardown=leave,
 )
 pytest_collect_file = (readme + docs).pytest()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the examples of networks without PyTorch; where CI expects every package, they run and fail."""
+    if find_spec("torch") is None and not os.environ.get("LIKEWISE_EVERY_PACKAGE"):
+        for item in items:
+            if item.name.startswith("likewise.lipschitz.estimators."):
+                item.add_marker(pytest.mark.skip(reason="could not import 'torch'"))

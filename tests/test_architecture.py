@@ -27,6 +27,7 @@ LAYERS = (
     },
     {"metrics"},
     {"guarantees"},
+    {"ask"},
     {"inspection"},
     {"pairs"},
     {"reveal"},
@@ -91,3 +92,53 @@ def test_every_package_has_a_layer():
 def test_control_an_import_that_points_upwards_is_caught():
     source = "def f():\n    from likewise.base import Scorer"
     assert upward_imports(ROOT / "metrics" / "weighted_lp.py", source) == ["base"]
+
+
+# -- one place that asks a model ---------------------------------------------------------------------------------------
+
+ASKING = {"predict", "predict_proba", "decision_function"}
+ASKS = {
+    "ask.py": "the one place",
+    "inspection/external_models.py": "makes models of boosters, which answer by their own predict",
+    "scorecard/points.py": "a card of likewise",
+    "scorecard/prices.py": "cards of likewise",
+    "decisions/round_record.py": "models of likewise",
+    "cli/audit.py": "a model of likewise",
+    "cli/batch_scoring.py": "a model of likewise",
+    "cli/demo.py": "a model of likewise",
+    "cli/training.py": "models that the command has fitted to this table",
+    "cli/warm.py": "models that are fitted to be compiled",
+    "cli/workbench.py": "a model whose columns are those of the table",
+}
+
+
+def asking(source):
+    """Lines that take a method which asks a model, unless an object asks itself."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in ASKING and isinstance(node.ctx, ast.Load):
+            if not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+                yield node.lineno
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+            yield from (node.lineno for each in node.args[1:2] if getattr(each, "value", None) in ASKING)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_else_asks_a_model(path):
+    """Whoever asks a model by himself asks about people in an order, a dtype or a spelling that nobody compared."""
+    if str(path.relative_to(ROOT)) not in ASKS:
+        assert list(asking(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "model.predict(X)",
+        "method = model.predict_proba",
+        "self.estimator.predict(X)",
+        "getattr(model, 'predict_proba', None)(X)",
+        "f(model.decision_function)",
+    ],
+)
+def test_control_a_model_that_is_asked_elsewhere_is_caught(line):
+    assert list(asking(line)) == [1]
+    assert list(asking("self.predict_proba(X); answers(model, X, 'predict'); hasattr(model, 'predict')")) == []

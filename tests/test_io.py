@@ -21,7 +21,7 @@ from likewise import (
     TableMetric,
     WeightedLp,
 )
-from likewise.io import _OwnTypes, with_checksum
+from likewise.io import _OwnTypes
 
 X, Y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
 
@@ -107,25 +107,6 @@ def test_models_of_other_types_are_left_to_skops(tmp_path):
         _OwnTypes(skops.io.dumps(model)).load()
     likewise.save_model(model, tmp_path / "model.skops")
     assert likewise.load_model(tmp_path / "model.skops").predict_proba(X).tolist() == model.predict_proba(X).tolist()
-
-
-@pytest.mark.parametrize("teacher", [None, LogisticRegression().fit(X, Y)], ids=["own types", "read by skops"])
-def test_files_that_name_types_where_they_were_once_are_read(teacher, tmp_path):
-    model = AdditiveClassifier(WeightedLp([0.2]), penalty=0.1, teacher=teacher).fit(X, Y).in_points()
-    path, old = tmp_path / "model.skops", io.BytesIO()
-    likewise.save_model(model, path)
-
-    def moved_back(node):
-        was = {"PointsScorer": "points", "Shape": "scorer", "SumOfShapes": "scorer"}.get(node.get("__class__"))
-        return node | {"__module__": f"likewise.additive.{was}"} if was else node
-
-    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(old, "w") as out:
-        for name in archive.namelist():
-            part = archive.read(name)
-            out.writestr(name, json.dumps(json.loads(part, object_hook=moved_back)) if name == "schema.json" else part)
-        assert b"likewise.additive.points" in out.fp.getvalue()
-    path.write_bytes(with_checksum(old.getvalue()))
-    assert likewise.load_model(path).predict_proba(X).tolist() == model.predict_proba(X).tolist()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What links promise about single people: closed forms, and certificates compared with real numbers."""
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from likewise.guarantees.certificate import Estimate, certify
 
 PROBABILITIES = np.array([1e-9, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6])
 DISTANCES = np.array([0.0, 1e-3, 0.05, 0.4, 2.0])
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
@@ -23,6 +25,46 @@ def test_the_largest_probability_at_a_distance(distance):
     np.testing.assert_allclose(Erf().highest(PROBABILITIES, distance), moved, rtol=1e-9)
     assert Tanh().highest(0.0, distance) == 0
     assert Tanh().highest(1.0, distance) == Erf().highest(1.0, distance) == 1
+
+
+def normal(z):
+    """The normal distribution function in 60 digits: 1/2 + phi(z) (z + z^3 / 3 + z^5 / 15 + ...)."""
+    term, total, k = z, z, 1
+    while abs(term) > Decimal("1e-70"):
+        k += 2
+        term *= z * z / k
+        total += term
+    return Decimal("0.5") + total * (-z * z / 2).exp() / (2 * PI).sqrt()
+
+
+def test_ranges_of_probit_models_are_rounded_outwards():
+    """Against real numbers: the score of a probability by Newton's method, moved by sqrt(2 pi) D."""
+    with localcontext(prec=60):
+        for probability in (1e-9, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6):
+            z = Decimal(float(stats.norm.ppf(probability)))
+            for _ in range(4):
+                z -= (normal(z) - Decimal(probability)) * (2 * PI).sqrt() * (z * z / 2).exp()
+            for distance in (1e-6, 0.05, 0.4, 1.0):
+                ends = [normal(z + sign * (2 * PI).sqrt() * Decimal(distance)) for sign in (-1, 1)]
+                low, high = (Decimal(float(end(probability, distance))) for end in (Erf().lowest, Erf().highest))
+                assert ends[0] * (1 - Decimal("1e-8")) <= low <= ends[0]
+                assert min(Decimal(1), ends[1]) <= high <= ends[1] * (1 + Decimal("1e-8"))
+
+
+def test_ranges_of_logistic_models_are_rounded_outwards():
+    rng = np.random.default_rng(0)
+    with localcontext(prec=60):
+        for q, d in zip(rng.random(300).tolist(), rng.uniform(0, 1, 300).tolist(), strict=True):
+            odds = Decimal(q) / (1 - Decimal(q))
+            low, high = (moved / (1 + moved) for moved in (odds * (sign * 4 * Decimal(d)).exp() for sign in (-1, 1)))
+            assert Decimal(float(Tanh().lowest(q, d))) <= low
+            assert Decimal(float(Tanh().highest(q, d))) >= min(high, Decimal(1))
+
+
+@pytest.mark.parametrize("curve", [Tanh(), Erf()])
+def test_probabilities_of_0_and_1_have_a_finite_distance(curve):
+    """No finite score has them: they were rounded."""
+    assert 0 < curve.distance_to_tie(1.0, 0.0) < 1000
 
 
 def test_a_class_catches_up_where_the_two_are_equal():
@@ -57,6 +99,19 @@ def test_certified_distances_are_never_above_the_real_ones(link):
     # Nor is much given away, as long as the probabilities themselves have digits left.
     some = np.abs(scores) < 4
     np.testing.assert_allclose(found[some], np.abs(scores[some]) / float(units[link]), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
+@pytest.mark.parametrize("n", [1, 3])
+def test_distances_from_scores_allow_for_their_error(link, n):
+    """Of two classes the score may be nearer to 0 by its error; of several, the two largest nearer to each other."""
+    scores, error = np.random.default_rng(0).normal(size=(200, n)), 0.1
+    found = link.distance_to_tie(scores, error)
+    for row, distance in zip(scores.tolist(), found, strict=True):
+        second, first = (-abs(Fraction(row[0])), abs(Fraction(row[0]))) if n == 1 else map(Fraction, sorted(row)[-2:])
+        exact = max(Fraction(0), (first - second) / 2 - Fraction(error)) / Fraction(link.unit)
+        assert exact - Fraction(1, 10**13) <= Fraction(distance) <= exact
+    assert 0 < (found == 0).sum() < 100
 
 
 def test_units_are_those_of_the_curves():

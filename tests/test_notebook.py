@@ -58,5 +58,5 @@ def test_the_notebook_is_small_and_was_executed_from_top_to_bottom():
 
 
 def test_the_notebook_is_a_valid_one():
-    nbformat = pytest.importorskip("nbformat", reason="nbformat is in the extra dev")
+    nbformat = pytest.importorskip("nbformat")
     nbformat.validate(nbformat.read(NOTEBOOK, as_version=4))

@@ -1,5 +1,6 @@
 """The core works alone, and whatever is missing is named with the command that installs it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -117,6 +118,34 @@ def test_a_package_that_is_there_but_broken_is_not_called_missing(monkeypatch, t
     monkeypatch.delitem(sys.modules, "pooch", raising=False)
     with pytest.raises(ModuleNotFoundError, match="no_such_part"):
         need("pooch", "A download")
+
+
+NEEDS_A_PACKAGE = """
+import pytest
+
+def test_it():
+    pytest.importorskip("no_such_package")
+"""
+
+
+@pytest.mark.parametrize(("every", "outcome"), [("", "1 skipped"), ("1", "1 failed")])
+def test_where_every_package_is_expected_a_missing_one_is_a_failure(every, outcome, tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "test_it.py").write_text(NEEDS_A_PACKAGE)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:dash", "-p", "no:cacheprovider", "test_it.py"],
+        cwd=tmp_path,
+        env={**os.environ, "LIKEWISE_EVERY_PACKAGE": every},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert outcome in done.stdout.splitlines()[-1], done.stdout
+
+
+def test_packages_are_looked_for_in_one_way():
+    for path in (ROOT / "tests").rglob("*.py"):
+        assert not re.search(r"skipif\(.*(find_spec|HAS_)|importorskip\(.*reason=", path.read_text()), path
 
 
 def test_extras_are_those_of_the_project():

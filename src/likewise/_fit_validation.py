@@ -95,7 +95,9 @@ def check_classes(
     if len(classes) < 2:
         raise InvalidInputError(f"y must hold at least two classes; got only one class, {classes[0]!r}.")
     if not np.isin(found, classes).all():
-        raise InvalidInputError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(found)}.")
+        raise InvalidInputError(
+            f"y must hold classes of the fitted estimator, {classes.tolist()}; got {found.tolist()}."
+        )
     return classes
 
 

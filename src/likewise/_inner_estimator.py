@@ -22,9 +22,10 @@ from likewise._links import to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, short_repr
+from likewise.ask import answers, is_plain_function
 from likewise.base import ConstrainedClassifier, ConstrainedEstimator, Scorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.inspection.prediction import clipped_predictions, hard_votes, is_plain_function, soft_votes
+from likewise.inspection.prediction import clipped_predictions, hard_votes, soft_votes
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import Encoder, People
 
@@ -58,6 +59,26 @@ class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):
         """Classes of a frozen inner estimator, or those in `y`."""
         known = getattr(self.estimator, "classes_", None) if isinstance(self.estimator, FrozenEstimator) else None
         return np.asarray(np.unique(y) if known is None else known)
+
+
+def in_order_of(estimator: Any, people: People) -> People:
+    """People with their columns in the order of a frozen estimator, which is called by position.
+
+    The metric is about the columns of `X` as they were given, so it is bound to these before.
+    """
+    if not isinstance(estimator, FrozenEstimator):
+        return people
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is None:  # of likewise, and fitted to columns whose names are no text
+        known = getattr(getattr(estimator, "encoder_", None), "raw_labels", None)
+    given = people.encoder.raw_labels
+    if known is None or given is None or {*known} == {*given}:
+        return people.arranged(None if known is None else tuple(known))
+    if isinstance(people.table, np.ndarray) and len(known) == len(given):
+        raise InvalidInputError(
+            f"estimator must be fitted to the columns of X, {list(given)}; it was fitted to {list(known)}."
+        )
+    return people
 
 
 def seed_inner(estimator: Any, state: np.random.RandomState) -> None:
@@ -122,6 +143,16 @@ def inner_for(estimator: Any, metric: Metric) -> ConstrainedClassifier:
     """The inner classifier for another metric, to be fitted; only a frozen one keeps what it has learned."""
     inner = inner_classifier(estimator)
     return (inner if isinstance(estimator, FrozenEstimator) else clone(inner)).with_metric(metric)
+
+
+def metric_of(estimator: Any) -> Metric | None:
+    """The metric of an inner estimator: the learned one if it is frozen, else its own, or that of its noise object."""
+    frozen = isinstance(estimator, FrozenEstimator)
+    inner = estimator.estimator if frozen else estimator
+    if frozen and hasattr(inner, "scorer_"):
+        return inner.guarantee_.metric  # type: ignore[no-any-return]
+    metric = getattr(inner, "metric", None)
+    return getattr(getattr(inner, "noise", None), "metric", None) if metric is None else metric
 
 
 _find_fit: ContextVar[Callable[[Any, Any, npt.NDArray[Any]], Any] | None] = ContextVar("find_fit", default=None)
@@ -190,7 +221,7 @@ def scores_of(
         return soft_votes(model, classes)(people.table)[:, 1]
     if hasattr(model, "predict"):
         return hard_votes(model, classes)(people.table)[:, 1]
-    answer = np.asarray(model(people.table))
+    answer = answers(model, people.table)
     if answer.ndim == 1 and answer.dtype.kind not in "biuf":
         return hard_votes(lambda _: answer, classes)(people.table)[:, 1]
     # One column is the probability of the second class.
@@ -211,7 +242,7 @@ def out_of_fold_scores(
 ) -> FloatArray:
     """Scores of each person by a model fitted without that person; a frozen model or a function is not refitted."""
     if not is_trained_here(estimator):
-        return scores_of(estimator, people, classes, limits)
+        return scores_of(estimator, in_order_of(estimator, people), classes, limits)
     scores = np.full(len(people), np.nan)
     folds = folds_for(people, y, classes, cv, seed)
     with progress_bar("Fitting", len(folds), show=verbose) as advance:

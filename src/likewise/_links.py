@@ -140,7 +140,7 @@ class ScoreLink:
         else:  # both may change, one up and one down
             second, first = np.partition(scores, -2, axis=1)[:, -2:].T
             lead = (first - second) / 2
-        return round_down(np.maximum(0.0, lead - error) / self.unit)
+        return round_down(lead_of(lead, np.asarray(error)) / self.unit)
 
 
 LINK_CELLS = 60  # values of plain work that one score counts for: its exponential is taken by itself

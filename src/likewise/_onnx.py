@@ -14,10 +14,11 @@ import numpy as np
 
 from likewise._optional import need
 from likewise._typing import FloatArray
+from likewise._validation import LARGEST, short_repr
 from likewise._writing import atomic_write
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee
-from likewise.metrics.columns import NumericColumn, canonical_category
+from likewise.metrics.columns import LevelIndex, NumericColumn
 from likewise.metrics.encoders import ArrayEncoder, Encoder
 
 OPSET, ML_OPSET, IR = 18, 3, 8  # of 2022: read by onnxruntime 1.14 and later
@@ -26,6 +27,7 @@ EXP = 8 * UNIT_ROUNDOFF  # relative error of exp, on either side: 4 units in the
 _HIGHER_ORDER = 1 + 2.0**-20  # products of errors
 _UNDERFLOW = 2.0**-1000  # of exp, where its results are subnormal or flushed to 0
 ERROR_BOUND = "likewise_error_bound"
+_MOST_EXACT = 2**53  # of whole numbers in double precision
 
 
 class Graph:
@@ -56,13 +58,14 @@ class Graph:
     def read(self, encoder: Encoder, used: list[int]) -> dict[int, str]:
         """The columns in use: numbers of shape (n, 1), NaN where missing, and codes of categories of shape (n,).
 
-        An array is one input ``X``. A table has one input of shape (n, 1) per column, text for categories, in which
-        empty text is missing.
+        An array is one input ``X``. A table has one input of shape (n, 1) per column: doubles for numbers, and for
+        categories that are numbers or booleans (1 and 0), NaN where missing; text for other categories, in which empty
+        text is missing.
         """
         types, value_info = self.onnx.TensorProto, self.onnx.helper.make_tensor_value_info
         if isinstance(encoder, ArrayEncoder):
             self.inputs = [value_info("X", types.DOUBLE, ["n", encoder.n_columns])]
-            return {i: self.add("Gather", "X", np.array([i]), axis=1) for i in used}
+            return {i: self._number(self.add("Gather", "X", np.array([i]), axis=1)) for i in used}
         names = {i: str(encoder.names[i]) for i in used}
         if len({*names.values()}) < len(names) or {"probabilities", "prediction", "points"} & {*names.values()}:
             raise InvalidInputError(
@@ -72,26 +75,50 @@ class Graph:
         found = {}
         for i, name in names.items():
             column = encoder.columns[i]
-            is_text = not isinstance(column, NumericColumn) or column.categories is not None
+            ordered = isinstance(column, NumericColumn)
+            levels = column.categories if isinstance(column, NumericColumn) else column.levels
+            is_text = levels is not None and not are_amounts("to_onnx", name, levels)
             self.inputs.append(value_info(name, types.STRING if is_text else types.DOUBLE, ["n", 1]))
-            found[i] = self._codes(name, column) if is_text else name
+            if levels is None:
+                found[i] = self._number(name)
+            else:
+                code = (self._of_text if is_text else self._of_amounts)(name, levels)
+                found[i] = self._ranks(code, len(levels)) if ordered else self._codes(code, len(levels), column)
         return found
 
-    def _codes(self, name: str, column: Any) -> str:
-        """Codes of categories, those of missing and unseen ones last; of ordered categories, their ranks."""
-        ordered = isinstance(column, NumericColumn)
-        texts = [canonical_category(level) for level in (column.categories if ordered else column.levels)]
-        n, codes = len(texts), {text: i for i, text in enumerate(texts)}
-        if ordered or column.has_missing:
-            codes.setdefault("", n)
-        unseen = n + 1 if ordered else n + bool(column.has_missing)
-        keys, values = list(codes) or [""], list(codes.values()) or [unseen]
-        options = {"keys_strings": keys, "values_int64s": values, "default_int64": unseen}
-        code = self.add("LabelEncoder", name, domain="ai.onnx.ml", **options)
-        if not ordered:
-            code = self.add("Squeeze", code, np.array([1]))
-            self.n_codes[code] = unseen + 1
-            return code
+    def _number(self, x: str) -> str:
+        """Numbers as they are; those that `predict_proba` refuses make the output NaN."""
+        too_large = self.add("Greater", self.add("Abs", x), np.float64(LARGEST))
+        self.refused.append(self.add("Where", too_large, np.float64(np.nan), np.float64(0)))
+        return x
+
+    def _of_text(self, name: str, levels: Any) -> str:
+        """Positions of categories that are text; then that of missing values, and of others."""
+        known = LevelIndex(levels).texts()
+        if "" in known:
+            raise InvalidInputError(
+                f"to_onnx needs categories that are not empty text, which stands for missing values; {name!r} has it."
+            )
+        options = {"keys_strings": ["", *known], "values_int64s": [len(levels), *known.values()]}
+        return self.add("LabelEncoder", name, domain="ai.onnx.ml", **options, default_int64=len(levels) + 1)
+
+    def _of_amounts(self, name: str, levels: Any) -> str:
+        """Positions of categories that are numbers; then that of missing values, and of others."""
+        n, unseen = len(levels), len(levels) + 1
+        same = self.add("Equal", name, np.array([levels], dtype=np.float64))
+        place = self.add("Mul", self.add("Cast", same, to=self.onnx.TensorProto.INT64), np.arange(n) - unseen)
+        code = self.add("Add", self.add("ReduceSum", place, np.array([1])), np.array([unseen]))
+        return self.add("Where", self.add("IsNaN", name), np.array([n]), code)
+
+    def _codes(self, code: str, n: int, column: Any) -> str:
+        """Codes of categories, that of unseen ones last; missing values are unseen if there were none in training."""
+        last = n + bool(column.has_missing)
+        code = self.add("Squeeze", self.add("Min", code, np.array([last])), np.array([1]))
+        self.n_codes[code] = last + 1
+        return code
+
+    def _ranks(self, code: str, n: int) -> str:
+        """Ranks of ordered categories, NaN where missing; others are refused."""
         self.refused.append(self.add("Gather", np.append(np.zeros(n + 1), np.nan), code))
         return self.add("Gather", np.append(np.arange(float(n)), [np.nan, np.nan]), code)
 
@@ -136,6 +163,24 @@ class Graph:
         helper.set_model_props(model, {ERROR_BOUND: repr(error), "likewise_guarantee": guarantee.statement})
         self.onnx.checker.check_model(model)
         return model
+
+
+def are_amounts(method: str, name: Any, levels: Any) -> bool:
+    """Whether categories are numbers or booleans, rather than text, in an export.
+
+    It compares such categories as numbers in double precision, of which a number in single precision is another one
+    unless both write it alike.
+    """
+    kinds = {type(level) if isinstance(level, (bool, int, float)) else str for level in levels}
+    amounts = [level for level in levels if not isinstance(level, bool) and isinstance(level, (int, float))]
+    exact = all(abs(each) <= _MOST_EXACT and (each == int(each) or each == float(np.float32(each))) for each in amounts)
+    odd = any(isinstance(level, (bytes, tuple, complex)) for level in levels)
+    if odd or not exact or (kinds not in ({str}, {bool}) and kinds - {int, float}):
+        raise InvalidInputError(
+            f"{method} needs categories that are text, booleans, or numbers that are exact in single precision; those "
+            f"of {name!r} are {short_repr(levels)}. Turn them into text before fitting."
+        )
+    return bool(kinds) and str not in kinds
 
 
 def refuse_probit(link: str) -> None:

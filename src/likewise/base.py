@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.frozen import FrozenEstimator
 
 from likewise._fit_validation import (
     check_classes,
@@ -30,7 +29,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.guarantee import Guarantee, warn_if_ineffective, warn_if_vacuous
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People, as_frame, labels_of, read_training_array
+from likewise.metrics.encoders import Encoder, People, read_training_array
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.regression import linear_weights
 
@@ -217,17 +216,8 @@ class ConstrainedEstimator(BaseEstimator, ABC):
 
     def _read(self, X: Any, y: Any, metric: Metric | None) -> tuple[People, npt.NDArray[Any]]:
         """Validated training data; sets `n_features_in_` and `feature_names_in_`."""
-        X = self._order_as_frozen(X)
         read = read_training_array if metric is None else metric.read_training
         return read(X, y, self, numeric=not self._classify)
-
-    def _order_as_frozen(self, X: Any) -> Any:
-        """Reorder the columns of a table for a frozen inner model, which is called by position."""
-        inner, given = getattr(self, "estimator", None), labels_of(X)
-        known = getattr(inner, "feature_names_in_", None) if isinstance(inner, FrozenEstimator) else None
-        if known is None or given is None or given == tuple(known) or {*given} != {*known}:
-            return X
-        return as_frame(X)[list(known)]
 
     def _people(self, X: Any) -> People:
         """Validated people at prediction."""
@@ -336,7 +326,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
     def decision_bound(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability that two people of a round at `distance` are decided differently (`decide` with a key).
 
-        ``v = guarantee_.bound(distance)`` for two classes, ``2 v / (1 + v)`` for several.
+        ``v = guarantee_.bound(distance)`` for two classes, ``2 v / (1 + v)`` for several. For a sampled model it holds
+        for each pair except with probability ``guarantee_.delta`` over the draws made in `fit`.
         """
         return probability_decided_differently(self.guarantee_.bound(distance), len(self.classes_))
 

@@ -24,7 +24,7 @@ from likewise.guarantees.bounds import Bound
 from likewise.metrics.base import Metric
 
 _VERSIONED = ("likewise", "numpy", "scikit-learn")
-_FORMAT = 1
+_FORMAT = 2  # 1: likewise 0.2, some of whose guarantees were wrong
 
 
 def check_output_path(out: str | Path, *inputs: str | Path | None, force: bool = False) -> None:
@@ -76,7 +76,7 @@ def save_model(model: Any, path: str | Path) -> None:
     if unknown:
         raise FileError(
             f"Cannot save the model: it holds objects of type {unknown[0]}, which likewise would not load. "
-            "Use models of scikit-learn and likewise."
+            "Use models of scikit-learn and likewise, and text or numbers as categories."
         )
     with atomic_write(path) as temporary:
         temporary.write_bytes(with_checksum(data))
@@ -106,6 +106,11 @@ def load_inner(path: str | Path) -> Any:
 
 def model_from_bytes(data: bytes, name: str) -> Any:
     """Load a model from the content of a file; `name` is for errors."""
+    if _format_of(data) == 1:
+        raise FileError(
+            f"{name} was saved by likewise 0.2, which stated some guarantees that did not hold (docs/trust.md). Fit "
+            "the model again and save it, with likewise enforce or with fit and save_model."
+        )
     document = _loads(data, name, "a model saved by likewise", "Make one with likewise enforce.")
     if not isinstance(document, dict) or document.get("format") != _FORMAT or "model" not in document:
         raise FileError(f"{name} is not a model saved by likewise.")
@@ -126,6 +131,15 @@ def model_from_bytes(data: bytes, name: str) -> Any:
     return document["model"]
 
 
+def _format_of(data: bytes) -> Any:
+    """Format of a model file, read before any of its types is loaded; None if there is none."""
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            return json.loads(json.loads(archive.read("schema.json"))["content"]["format"]["content"])
+    except Exception:  # a damaged archive can raise anything; the loader says what it is
+        return None
+
+
 def _read_bytes(path: str | Path, hint: str = "") -> bytes:
     try:
         return Path(path).read_bytes()
@@ -143,7 +157,6 @@ def _loads(data: bytes, name: str, kind: str, hint: str) -> Any:
         import skops.io
 
     try:
-        data = _with_moved_types(data)
         types = skops.io.get_untrusted_types(data=data)
         unknown = [each for each in types if not _allowed(each)]
         found = None if unknown else skops.io.loads(data, trusted=types)
@@ -199,30 +212,6 @@ _FOREIGN = frozenset(
 )
 
 
-# Modules of types that have moved since files were written.
-_MOVED = {
-    "likewise.additive.points.PointsScorer": "likewise.additive.scorer",
-    "likewise.additive.scorer.Shape": "likewise.additive.shapes",
-    "likewise.additive.scorer.SumOfShapes": "likewise.additive.shapes",
-    "likewise.inspection.endpoints.Endpoint": "likewise.inspection.external_models",
-}
-
-
-def _moved(node: dict[str, Any]) -> dict[str, Any]:
-    """A node of a skops schema, with the module in which its type is now."""
-    home = _MOVED.get(f"{node.get('__module__')}.{node.get('__class__')}")
-    return node | {"__module__": home} if home else node
-
-
-def _with_moved_types(data: bytes) -> bytes:
-    content = BytesIO()
-    with ZipFile(BytesIO(data)) as archive, ZipFile(content, "w") as out:
-        for name in archive.namelist():
-            part = archive.read(name)
-            out.writestr(name, json.dumps(json.loads(part, object_hook=_moved)) if name == "schema.json" else part)
-    return content.getvalue()
-
-
 def _allowed(kind: str) -> bool:
     """Whether files may hold this type; of our own, only types whose state is data."""
     if kind in _FOREIGN or not kind.startswith(_OWN):
@@ -248,7 +237,7 @@ class _OwnTypes:
 
     def load(self) -> Any:
         with self.archive:
-            schema = json.loads(self.archive.read("schema.json"), object_hook=_moved)
+            schema = json.loads(self.archive.read("schema.json"))
             if schema["protocol"] != _SKOPS_PROTOCOL:
                 raise FileError(f"The protocol of skops must be {_SKOPS_PROTOCOL}.")
             return self._object(schema)

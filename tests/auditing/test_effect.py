@@ -1,5 +1,8 @@
 """`effect` against brute force over all people of small domains, for every kind of model."""
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,7 +30,7 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, audit, 
 from likewise.auditing.effect import effect
 from likewise.exceptions import InvalidInputError
 from likewise.verification.domain import Domain
-from small_domain import EVERYBODY, SEXES, brute_force, one_hot, outputs, people
+from small_domain import EVERYBODY, brute_force, one_hot, outputs, people
 
 METRIC = TableMetric({"age": 0.05, "income": 0.2}, {"sex": 0, "region": 0.1})
 
@@ -199,6 +202,15 @@ def test_three_classes(name):
     X, y = people(5, kind="three")
     model = make_pipeline(one_hot(), SKLEARN_TREES[name]).fit(X, y)
     check(model, X, ["sex"], exact=name == "forest")
+
+
+def test_the_bound_of_three_classes_may_stay_above_the_truth():
+    """The figures of docs/theory.md §15: the scores -x, 0 and x, for x between -1 and 1."""
+    model = LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    model.coef_, model.intercept_ = np.array([[-1.0], [0.0], [1.0]]), np.zeros(3)
+    result = effect(model, np.array([[-1.0], [0.3], [1.0]]), "feature 0")
+    assert result.found == pytest.approx((np.e - 1 / np.e) / (1 + np.e + 1 / np.e))
+    assert result.proven == pytest.approx(np.tanh(1))
 
 
 @pytest.mark.parametrize("columns", [["sex"], ["age"], ["region", "income"]], ids=" ".join)
@@ -474,6 +486,19 @@ def test_a_bound_is_not_said_to_be_lower_than_it_is():
     assert result.proven <= told <= result.proven * 1.001
 
 
+def test_words_are_within_rounding_whatever_the_tolerance():
+    X, y = people(0)
+    made = effect(DecisionTreeClassifier(max_depth=2).fit(X[["age"]], y), X[["age"]], "age")
+    result = replace(made, found=0.2, proven=0.2003, tolerance=0.001, rounding=1e-9)
+    assert result.meets
+    assert result.headline.endswith("and by no more than 0.2003 for anybody in the domain")
+    assert replace(result, proven=0.2 + 1e-10).headline.endswith("and by no more for anybody in the domain")
+    nothing = replace(result, found=0.0, pair=None, proven=0.0005)
+    assert not nothing.proves_none
+    assert nothing.headline.endswith("they differ by no more than 0.0005")
+    assert replace(nothing, proven=1e-10).headline.endswith("get different outputs (proven)")
+
+
 def test_a_model_that_is_not_what_it_looks_like_has_no_proof():
     X, y = people(15)
 
@@ -504,22 +529,6 @@ def test_arrays_are_people_too():
     )
     assert result.found == pytest.approx(truth)
     assert result.meets
-
-
-def test_on_people_says_who_gains():
-    X, y = people(17)
-    model = make_pipeline(one_hot(), LogisticRegression()).fit(X, y)
-    result = effect(model, X, "sex")
-    as_f, as_m = (model.predict_proba(X.assign(sex=sex))[:, 1] for sex in SEXES)
-    np.testing.assert_allclose(result.on_people["effect"], np.abs(as_f - as_m))
-    np.testing.assert_allclose(result.on_people["score"], model.predict_proba(X)[:, 1])
-    np.testing.assert_allclose(result.on_people["highest"], np.maximum(as_f, as_m))
-    assert result.mean == pytest.approx(np.abs(as_f - as_m).mean())
-    assert result.mean_interval[0] <= result.mean <= result.mean_interval[1]
-    (row,) = result.directions.to_dict("records")
-    assert (row["favoured"], row["over"], row["share"]) == ("m", "f", 1.0)
-    assert row["mean"] == pytest.approx((as_m - as_f).mean())
-    assert result.groups["n"].sum() == len(X)
 
 
 def test_the_same_number_of_boxes_gives_the_same_result():
@@ -570,11 +579,17 @@ def test_two_kinds_of_blanks_in_one_column_are_refused():
         effect(model, X, "kind")
 
 
-def test_an_order_that_the_table_does_not_have_is_no_basis_for_a_bound_over_a_metric():
+def test_a_bound_over_a_metric_counts_the_steps_of_its_order():
+    """Grades are 1, 2, 3 and 4 steps to the metric, and the numbers 1, 2, 5 and 10 to the model."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"grade": rng.choice([1, 2, 5, 10], 200), "number": rng.normal(size=200).round(1)})
     model = LogisticRegression().fit(X, X["grade"] + X["number"] > 3)
     metric = TableMetric({"grade": 0.1, "number": 0.1}, order={"grade": [1, 2, 5, 10]})
     result = effect(model, X, "number", metric=metric, domain=Domain.learn(X, ["grade"]), n_queries=1)
-    assert result.excess.proven is None
-    assert "orders 'grade' otherwise" in result.excess.how
+    numbers = np.arange(X["number"].min(), X["number"].max() + 0.05, 0.1)
+    everybody = pd.DataFrame(product([1, 2, 5, 10], numbers), columns=["grade", "number"])
+    chances, steps = model.predict_proba(everybody)[:, 1], everybody["grade"].map({1: 0, 2: 1, 5: 2, 10: 3}).to_numpy()
+    at = everybody["number"].to_numpy()
+    D = 0.1 * np.abs(steps[:, None] - steps) + 0.1 * np.abs(at[:, None] - at)
+    truth = (np.abs(chances[:, None] - chances) - D).max()
+    assert result.excess.found - 1e-9 <= truth <= result.excess.proven + 1e-9

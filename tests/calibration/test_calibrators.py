@@ -52,6 +52,7 @@ def people(n, seed, slope=1.0, shift=0.0):
 def test_platt_finds_what_it_may_and_stops_at_one(slope):
     z, y = people(20_000, 1, slope, shift=0.7)
     found = PlattCalibrator.fit(logits(z), y, np.ones(len(y)))
+    assert found(logits(z))[:, 1].mean() == pytest.approx(y.mean(), abs=1e-6)  # the best shift, at a slope of 1 too
     if slope < 1:
         assert found.slope == pytest.approx(slope, abs=0.03)
         assert found.shifts[1] == pytest.approx(0.7, abs=0.06)

@@ -68,8 +68,15 @@ def test_it_corrects_what_can_be_corrected_and_every_pair_stays_within_the_metri
     assert (model.guarantee_.level, model.guarantee_.epsilon) == ("exact", 0.0)
     pairs = np.random.default_rng(3).uniform(-1.5, 1.5, (2, 1_000_000, 2))
     pairs[1, ::2] = pairs[0, ::2] + np.random.default_rng(4).normal(0, 1e-3, (500_000, 2))  # half of them very close
-    gaps = np.abs(model.predict_proba(pairs[0])[:, 1] - model.predict_proba(pairs[1])[:, 1])
-    assert (gaps <= model.guarantee_.bound(METRIC(pairs[0], pairs[1])) + 1e-12).all()
+    a, b, D = model.predict_proba(pairs[0])[:, 1], model.predict_proba(pairs[1])[:, 1], METRIC(pairs[0], pairs[1])
+    assert (np.abs(a - b) <= model.guarantee_.bound(D) + 1e-12).all()
+    within = a * (1 - b) <= np.exp(4 * D) * b * (1 - a) + 1e-12  # the odds of a, in those of b
+    if method == "sigmoid":
+        assert within.all()
+        assert model.guarantee_.odds_ratio(0.1) == pytest.approx(np.exp(0.4))
+    else:  # a slope of 1 limits no odds, and these are beyond what the inner model's are within
+        assert not within.all()
+        assert model.guarantee_.odds_ratio(0.1) == np.inf
 
 
 def test_control_an_ordinary_calibrator_breaks_the_promise_and_a_steeper_map_is_found(balanced):

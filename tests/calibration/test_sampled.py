@@ -38,7 +38,9 @@ class Sampled(PlainScorer):
 
 def mapped(found, calibrator):
     inner = Sampled(SAMPLED, found)
-    return RecalibratedScorer(_guarantee(SAMPLED, calibrator), inner, CODING, calibrator).estimate(ANYONE)
+    return RecalibratedScorer(_guarantee(SAMPLED, SAMPLED.metric, calibrator), inner, CODING, calibrator).estimate(
+        ANYONE
+    )
 
 
 def test_the_ends_of_an_interval_of_two_classes_are_mapped_like_the_probability():
@@ -69,7 +71,7 @@ def test_the_interval_of_several_classes_is_the_range_over_all_corners():
     "calibrator", [IsotonicCalibrator(np.array([0.0]), np.array([0.5])), PlattCalibrator(1.0, np.zeros(2))]
 )
 def test_delta_draws_level_and_epsilon_are_those_of_the_model_inside(calibrator):
-    promise = _guarantee(replace(SAMPLED, curve=LoosenedBound(0.03)), calibrator)
+    promise = _guarantee(replace(SAMPLED, curve=LoosenedBound(0.03)), SAMPLED.metric, calibrator)
     assert (promise.delta, promise.n_draws, promise.level) == (0.001, 700, "sampled")
     assert promise.epsilon == pytest.approx(0.03 + 0.02)
     # decide draws from the sampled probabilities, so their error belongs to its curve.

@@ -4,6 +4,8 @@ import os
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 
@@ -235,3 +237,62 @@ def test_columns_that_must_not_matter_need_not_be_in_the_file(place, model):
     PEOPLE.drop(columns="age").to_csv(place / "useless.csv", index=False)
     with pytest.raises(FileError, match="has no column 'age', which the model needs"):
         score_file(order(place), place / "useless.csv", place / "scores.csv")
+
+
+KEPT = ["0007", "7", "NA", "None", "nan", "-0", "2.0", "1e5", "007.50", " 7 ", "", "12345678901234567890", "true"]
+
+
+@pytest.mark.parametrize("ids", [KEPT, ["2.0", "-0"], ["0007", "12"], ["7", "-12"], ["1", "NA"], ["1", ""]], ids=str)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_kept_columns_are_written_as_they_stand_in_the_file(place, ids, ending):
+    """Text is neither a number nor missing because it looks like one; only whole numbers throughout become such."""
+    rows = pd.read_parquet(place / "people.parquet").head(len(ids)).astype(str).assign(name=ids, again=ids)
+    rows.to_csv(place / "few.csv", index=False)
+    score_file(
+        ScoringJob((place / "model.skops").read_bytes()),
+        place / "few.csv",
+        place / f"scores.{ending}",
+        id_column="name",
+        keep=("again",),
+        batch_rows=1,
+    )
+    if ending == "csv":
+        found = pd.read_csv(place / "scores.csv", dtype=str, keep_default_na=False)
+    else:
+        found = pd.read_parquet(place / "scores.parquet").fillna({"name": "", "again": ""}).astype(str)
+    assert found["name"].tolist() == found["again"].tolist() == ids
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_whole_numbers_beside_blanks_are_kept_as_such(place, ending):
+    """2^53 + 1 is no float."""
+    ids = [2**53 + 1, None, 7]
+    people = pq.read_table(place / "people.parquet").slice(0, 3).append_column("name", pa.array(ids, pa.int64()))
+    pq.write_table(people, place / "few.parquet")
+    score_file(
+        ScoringJob((place / "model.skops").read_bytes()),
+        place / "few.parquet",
+        place / f"scores.{ending}",
+        id_column="name",
+        batch_rows=2,
+    )
+    if ending == "csv":
+        assert pd.read_csv(place / "scores.csv", dtype=str)["name"].fillna("").tolist() == [str(2**53 + 1), "", "7"]
+    else:
+        assert pq.read_table(place / "scores.parquet")["name"].to_pylist() == ids
+
+
+def test_a_column_that_is_kept_is_read_for_the_model_as_ever(tmp_path):
+    """Kept or not, the words for a missing value are one to the model."""
+    people = pd.DataFrame({"age": np.arange(60), "region": ["north", "south", None] * 20})
+    metric = TableMetric({"age": 0.01}, {"region": 0.3})
+    model = AdditiveClassifier(metric, penalty=1e-3).fit(people, np.arange(60) % 3 // 2)
+    save_model(model, tmp_path / "model.skops")
+    rows = [(30, "NA"), (31, "None"), (32, ""), (33, "south"), (34, "new")]
+    (tmp_path / "few.csv").write_text("age,region\n" + "".join(f"{age},{region}\n" for age, region in rows))
+    read = people.head(5).assign(age=[age for age, _ in rows], region=[None, None, None, "south", "new"])
+    for keep in ((), ("region", "age")):
+        job = ScoringJob((tmp_path / "model.skops").read_bytes())
+        score_file(job, tmp_path / "few.csv", tmp_path / f"{len(keep)}.parquet", keep=keep)
+        scores = pd.read_parquet(tmp_path / f"{len(keep)}.parquet")
+        assert (scores[["p_0", "p_1"]].to_numpy() == model.predict_proba(read)).all()

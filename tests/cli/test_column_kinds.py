@@ -1,6 +1,7 @@
 """What a column is comes from the model or the metric: no score depends on the rest of a file, nor on its format."""
 
 import gzip
+import re
 from datetime import date
 
 import duckdb
@@ -61,12 +62,28 @@ def test_dates_of_parquet_are_days_too(unit, notes):
 
 
 @pytest.mark.parametrize(
-    "values", [["1,23", "4"], ["12,34,567"], ["1,234", "x"], ["2004-13-01"], ["12:30"], ["yes", "no"], [True, "1,000"]]
+    "values", [["12,34,567"], ["1,234", "x"], ["2004-13-01"], ["12:30"], ["yes", "no"], [True, "1,000"]]
 )
 def test_other_text_stays_text(values, notes):
     before = pd.DataFrame({"a": values})
     pd.testing.assert_frame_equal(infer_kinds(before, Dialect(), notes.append)[0], before)
     assert notes == []
+
+
+@pytest.mark.parametrize(
+    ("values", "decimal", "example"),
+    [
+        (["1,23", "4"], ".", "1,23"),
+        (["0,125", "1,500"], ".", "0,125"),  # was read as 125 and 1500
+        (["1.23", "4.567"], ",", "1.23"),
+    ],
+)
+def test_decimals_by_another_sign_are_refused_and_never_thousands(values, decimal, example):
+    sign = "," if decimal == "." else "."
+    with pytest.raises(FileError, match=rf"numbers such as '{example}'. Say --decimal {re.escape(sign)}"):
+        infer_kinds(pd.DataFrame({"a": values}), Dialect(";", decimal=decimal))
+    read = infer_kinds(pd.DataFrame({"a": values}), Dialect(";", decimal=sign))[0]["a"]
+    assert read.max() < 5
 
 
 def test_days_and_months_in_any_order_are_not_guessed(notes):
@@ -387,12 +404,15 @@ def test_what_is_no_number_is_named_by_its_row(work):
 
 def test_categories_that_were_never_seen_are_counted(work):
     PEOPLE.assign(code=PEOPLE.code + " ", approved=Y).to_csv(work / "blanks.csv", index=False)
-    for command in ("score model.skops blanks.csv --out u.csv --batch 70", "audit blanks.csv --model model.skops"):
-        done = run(work, command)
-        assert done.exit_code == 0, done.output
-        (line,) = [line for line in done.stderr.splitlines() if "has not seen" in line]
-        assert "Column 'code': 300 of 300 people have a category that the model has not seen, such as '" in line
-        assert "It knows '30', '40', '7', ...: check the spelling." in line
+    done = run(work, "score model.skops blanks.csv --out u.csv --batch 70")
+    assert done.exit_code == 0, done.output
+    (line,) = [line for line in done.stderr.splitlines() if "has not seen" in line]
+    assert "Column 'code': 300 of 300 people have a category that the model has not seen, such as '" in line
+    assert "It knows '30', '40', '7', ...: check the spelling." in line
+    # An audit of a column of which the model knows no value would find that it does not matter.
+    done = run(work, "audit blanks.csv --model model.skops")
+    assert done.exit_code == 2
+    assert "it knows none of the people's values" in done.stderr
     assert "has not seen" not in run(work, "score model.skops people.csv --out v.csv").stderr
 
 

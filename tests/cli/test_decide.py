@@ -1,6 +1,8 @@
 """`likewise decide`: decisions of a round, the record that opens its draw, and what verification finds."""
 
+import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,8 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, ThresholdDecision, load_model, save_model
 from likewise._shared_draw import SharedDraw, key_commitment
+from likewise.cli.batch_scoring import ScoringJob
+from likewise.decisions.round_record import RoundRecord
 from shell import LOANS, run
 
 KEY = bytes(range(32))
@@ -185,6 +189,101 @@ def test_a_changed_record_fails(decided, change, words, message):
     assert message in done.output, done.output
 
 
+def swapped(table):
+    """Two people with other decisions exchange their ids, so each gets the decision of the other."""
+    i, j = table.index[table["decision"] == "yes"][0], table.index[table["decision"] == "no"][0]
+    table.loc[[i, j], "id"] = table.loc[[j, i], "id"].to_numpy()
+    return table
+
+
+FORGERIES = {
+    "ids": swapped,
+    "rows": lambda table: table[::-1],
+    "a score": nudged,
+    "a row twice": lambda table: pd.concat([table[:-1], table[:1]]),
+}
+
+
+def rewrite(place, change, **fields):
+    """Edit the decisions, and write their digest and these fields into the record."""
+    edit(place, change)
+    edit_record(place, decisions=hashlib.sha256((place / "d.csv").read_bytes()).hexdigest(), **fields)
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_files_that_are_changed_with_their_digest_fail(decided, forgery):
+    rewrite(decided, FORGERIES[forgery])
+    for words in ("", "model.skops loans.csv", "--key-file key"):
+        done = run(decided, f"decide {words} --verify d.csv")
+        assert (done.exit_code, done.output.count("\n")) == (1, 1), done.output
+    assert "its seal is not that of the key" in done.output
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_whoever_rewrites_every_digest_is_found_by_table_seal_or_publication_and_that_is_said(decided, forgery):
+    published = json.loads((decided / "d.csv.round.json").read_text())["digest"]
+    rewrite(decided, FORGERIES[forgery])
+    record = RoundRecord.from_json((decided / "d.csv.round.json").read_text(), "")
+    (decided / "d.csv.round.json").write_text(replace(record, digest=record._digest).to_json())
+    for words in ("model.skops loans.csv", "--key-file key"):
+        assert run(decided, f"decide {words} --verify d.csv").exit_code == 1
+    done = run(decided, "decide --verify d.csv")  # the control: nobody could tell by these two files
+    assert done.exit_code == 0
+    assert "Not shown: whose decisions these are" in done.output
+    assert published not in done.output
+    # Whoever holds the key can seal it again: the table still tells, and so does what was published.
+    (decided / "d.csv.round.json").write_text(record.sealed(KEY).to_json())
+    done = run(decided, "decide --key-file key --verify d.csv")
+    assert done.exit_code == 0
+    assert "Not shown: that a holder of the key wrote no second record" in done.output
+    assert published not in done.output
+    assert run(decided, "decide model.skops loans.csv --key-file key --verify d.csv").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["round", "key_commitment", "draw_commitment", "opening", "n_people", "kept", "model", "table", "decisions"],
+)
+def test_every_field_of_a_record_is_sealed(decided, field):
+    record = RoundRecord.from_json((decided / "d.csv.round.json").read_text(), "")
+    assert record.changes(KEY) is None
+    for changed in (
+        replace(record, **{field: 7 if field == "n_people" else ("other",) if field == "kept" else "other"}),
+        replace(record, rule=replace(record.rule, width=0.3)),
+    ):
+        assert changed.changes() is not None
+        assert replace(changed, digest=changed._digest).changes() is None
+        assert replace(changed, digest=changed._digest).changes(KEY) is not None
+
+
+def test_parts_of_another_round_are_no_part_of_this_one(decided, monkeypatch):
+    """A run that was interrupted goes on with its own draw only; decisions of two draws get no record."""
+
+    def stopped(job, batch):
+        if len(list((decided / "two.csv.parts").glob("0*.parquet"))) >= 3:
+            raise KeyboardInterrupt
+        return scored(job, batch)
+
+    scored = ScoringJob.__call__
+    with monkeypatch.context() as patched:
+        patched.setattr(ScoringJob, "__call__", stopped)
+        assert decide(decided, f"{BAND} --batch 20", "two.csv", round="r0").exit_code == 130
+    names = iter(f"r{i}" for i in range(1, 99))
+    chosen = SharedDraw.from_key(KEY, "r0").uniform
+    other = next(name for name in names if abs(SharedDraw.from_key(KEY, name).uniform - chosen) > 0.5)
+    done = decide(decided, f"{BAND} --batch 20", "two.csv", round=other)
+    assert done.exit_code == 2
+    assert "holds an unfinished run with another model, table or options" in done.output
+    plan = decided / "two.csv.parts" / "plan.json"
+    forged = json.loads(plan.read_text()) | {"draw": SharedDraw.from_key(KEY, other).commitment}
+    plan.write_text(json.dumps(forged))
+    done = decide(decided, f"{BAND} --batch 20", "two.csv", round=other)
+    assert done.exit_code == 2
+    assert "No record was written: " in done.output
+    assert "follows from the draw" in done.output
+    assert not (decided / "two.csv.round.json").exists()
+
+
 def test_another_draw_with_commitments_of_its_own_fails_at_the_rows_or_at_the_key(decided):
     """Whoever replaces the draw and its commitment changes outcomes, and cannot know a key with the same commitment."""
     for i in range(100):
@@ -265,11 +364,13 @@ def test_neither_decisions_nor_records_are_replaced_without_force(work):
 
 def test_records_that_are_none_are_refused(work):
     (work / "junk.csv").write_text("a\n1\n")
-    for text in ("", "[]", "{}", '{"format": "likewise round 1", "rule": 3}', '{"format": "other"}'):
+    for text in ("", "[]", "{}", '{"format": "likewise round 2", "rule": 3}', '{"format": "other"}'):
         (work / "junk.csv.round.json").write_text(text)
         done = run(work, "decide --verify junk.csv")
         assert done.exit_code == 2
         assert "must be a record of a round" in done.output
+    (work / "junk.csv.round.json").write_text('{"format": "likewise round 1", "rule": {}}')
+    assert "does not bind ids to decisions" in run(work, "decide --verify junk.csv").output
 
 
 def test_enforcing_for_decisions_makes_them_within_the_metric(work):

@@ -207,13 +207,6 @@ def test_scaling_twice_adds_up_and_distances_follow(loans):
     assert run(loans, f"{COMMAND} --model boosting --out half.toml --force").exit_code == 0  # nobody wrote it
 
 
-def test_p_is_taken_into_account_when_a_file_is_scaled(tmp_path):
-    write_metric(TableMetric({"age": 0.04}, p=2), tmp_path / "m.toml")
-    assert run(tmp_path, "metric scale m.toml --by 0.5 --out half.toml").exit_code == 0
-    assert read_metric(tmp_path / "half.toml").numeric["age"] == pytest.approx(0.01)
-    assert "1 point = 0.1" in (tmp_path / "half.toml").read_text()
-
-
 def test_a_protected_column_with_a_weight_is_refused_with_its_line(tmp_path):
     path = tmp_path / "m.toml"
     path.write_text(COMMITTEE.replace("race = 0 ", "race = 0.1 "))

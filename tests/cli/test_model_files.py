@@ -118,7 +118,7 @@ def test_foreign_types_are_neither_saved_nor_loaded(tmp_path):
     with pytest.raises(FileError, match=r"it holds objects of type .*Foreign, which likewise would not load"):
         save_model(model, tmp_path / "model.skops")
     assert not list(tmp_path.iterdir())
-    skops.io.dump({"format": 1, "versions": {}, "model": Foreign()}, tmp_path / "model.skops")
+    skops.io.dump({"format": 2, "versions": {}, "model": Foreign()}, tmp_path / "model.skops")
     with pytest.raises(FileError, match=r"holds objects of type .*Foreign, which likewise does not load"):
         load_model(tmp_path / "model.skops")
 
@@ -154,14 +154,15 @@ def test_a_model_of_another_format_or_minor_version_is_refused(tmp_path):
     versions = {name: version(name) for name in ("likewise", "numpy", "scikit-learn")}
     major, minor, *_ = versions["numpy"].split(".")
     documents = [
-        ({"format": 1, "versions": versions, "model": model}, None),
-        ({"format": 2, "versions": versions, "model": model}, "is not a model saved by likewise"),
+        ({"format": 2, "versions": versions, "model": model}, None),
+        ({"format": 1, "versions": versions, "model": model}, r"saved by likewise 0\.2.*Fit the model again"),
+        ({"format": 3, "versions": versions, "model": model}, "is not a model saved by likewise"),
         ([model], "is not a model saved by likewise"),
-        ({"format": 1, "versions": versions}, "is not a model saved by likewise"),
-        ({"format": 1, "versions": {"nonsense": "1.0"}, "model": model}, "does not say with which versions"),
-        ({"format": 1, "versions": versions | {"numpy": 2}, "model": model}, "was saved with numpy 2"),
+        ({"format": 2, "versions": versions}, "is not a model saved by likewise"),
+        ({"format": 2, "versions": {"nonsense": "1.0"}, "model": model}, "does not say with which versions"),
+        ({"format": 2, "versions": versions | {"numpy": 2}, "model": model}, "was saved with numpy 2"),
         (
-            {"format": 1, "versions": versions | {"numpy": f"{major}.{int(minor) + 1}.0"}, "model": model},
+            {"format": 2, "versions": versions | {"numpy": f"{major}.{int(minor) + 1}.0"}, "model": model},
             "was saved with numpy",
         ),
     ]

@@ -14,6 +14,7 @@ from likewise.io import save_model
 pytestmark = pytest.mark.filterwarnings("ignore")  # Spark's own
 
 
+@pytest.mark.slow
 def test_map_in_pandas_gives_the_scores_of_the_model(tmp_path, monkeypatch):
     sql = pytest.importorskip("pyspark.sql")
     if shutil.which("java") is None:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
-from likewise import AdditiveClassifier, ThresholdDecision, WeightedLp, decision_costs
+from likewise import AdditiveClassifier, SmoothedClassifier, ThresholdDecision, WeightedLp, decision_costs
 from likewise.decisions.threshold import chance_above
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 
@@ -73,6 +74,31 @@ def test_models_without_a_guarantee_need_a_metric_and_have_no_guarantee(people):
     with pytest.raises(InvalidInputError, match="metric must be given for LogisticRegression"):
         decision_costs(model, X)
     assert "guarantee" not in decision_costs(model, X, metric=METRIC).table
+
+
+def test_the_guarantee_counts_sampling_error_and_is_that_of_the_metric_it_is_about(people):
+    """Under another metric nothing is promised; under the same one, given again, what was promised."""
+    X, y = people
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    model = SmoothedClassifier(tree, metric=METRIC, noise="laplace", n_draws=500, random_state=0).fit(X, y)
+    slack = model.guarantee_.slack
+    assert slack > 0.01
+    for metric in (None, WeightedLp([0.5, 0.1])):
+        table = decision_costs(model, X, widths=[0.4, 0.05], near=0.1, metric=metric).table
+        promised = -np.expm1(-0.1) + slack
+        assert table["guarantee"].tolist() == pytest.approx([promised / 0.4, 1.0])
+    other = WeightedLp([0.05, 0.1])
+    costs = decision_costs(model, X, widths=[0.4], near=0.1, metric=other)
+    assert "guarantee" not in costs.table
+    assert costs.n_near_pairs == np.triu(other.pairwise(X) <= 0.1, 1).sum()
+
+
+def test_a_guarantee_is_printed_rounded_up(card, people):
+    costs = decision_costs(card, people[0], widths=[0.41], near=0.0501)
+    exact = 100 * costs.table["guarantee"].iloc[0]
+    told = float(str(costs).splitlines()[2].split("%")[-2])
+    assert exact <= told < exact + 0.1
+    assert told != round(exact, 1)  # otherwise nothing was rounded up
 
 
 def test_large_tables_are_sampled_evenly_and_it_says_so(card, people):

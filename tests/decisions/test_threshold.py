@@ -1,6 +1,8 @@
 """Soft thresholds: closed forms, a search for pairs that are decided differently too often, and controls."""
 
 import math
+from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -11,10 +13,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from chance import too_many
 from contract import run_check
 from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
+    Guarantee,
+    RecalibratedClassifier,
     SmoothedClassifier,
     TableMetric,
     WeightedLp,
@@ -22,8 +27,11 @@ from likewise import (
     load_model,
     save_model,
 )
-from likewise.decisions.threshold import ThresholdDecision
+from likewise._links import LINKS
+from likewise.decisions.threshold import BandBound, ThresholdDecision, ThresholdScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.guarantees.bounds import Bound, LoosenedBound
+from likewise.guarantees.certificate import Estimate
 
 KEY = b"a key of 21 bytes...!"
 METRIC = WeightedLp([0.4, 0.1])
@@ -161,6 +169,43 @@ def test_sampled_scores_have_intervals_and_their_error_counts():
     assert (decision.guarantee_.level, decision.guarantee_.delta) == ("sampled", inner.guarantee_.delta)
 
 
+class Interval:
+    """A model of two classes that knows its first probability up to an interval."""
+
+    def __init__(self, curve):
+        self.guarantee = Guarantee(METRIC, curve, "sampled", "", 0.02)
+        centre = np.linspace(0, 1, 101)
+        half = np.random.default_rng(0).choice([0.0, 0.03, 0.1], 101)
+        ends = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+        self.lower, self.upper = (np.column_stack([one, 1 - other]) for one, other in (ends, ends[::-1]))
+        self.mean = np.column_stack([centre, 1 - centre])
+
+    def estimate(self, people, *, verbose=False):
+        return Estimate(self.mean, self.lower, self.upper, np.zeros(101, dtype=np.int64))
+
+    def recode(self, people):
+        return people
+
+
+@pytest.mark.parametrize("column", [0, 1])
+@pytest.mark.parametrize("curve", [Bound(), LoosenedBound(0.05), LINKS["logistic"].curve, LINKS["probit"].curve])
+def test_nobody_within_the_sure_distance_can_reach_a_band(curve, column):
+    """With several thresholds the nearest one counts: for h its interval, and for sampled scores their error."""
+    thresholds, width, inner = np.array([0.3, 0.55, 0.8]), 0.1, Interval(curve)
+    own = Guarantee(METRIC.scaled(1 / width), BandBound(curve, width, 0.02), "sampled", "")
+    scorer = ThresholdScorer(own, inner, inner, column, thresholds, width, True)
+    mean = inner.mean[:, column]
+    for sure, ends, half in (
+        (scorer.distance_to_tie(None), (inner.lower[:, column], inner.upper[:, column]), 0.0),
+        (scorer.distance_to_band(None), (mean - 0.02, mean + 0.02), width / 2),
+    ):
+        farthest = curve.bound(sure * width * (1 - 1e-12))
+        for threshold in thresholds:
+            apart = (ends[1] + farthest < threshold - half) | (ends[0] - farthest > threshold + half)
+            assert (apart | (sure == 0)).all()
+        assert (sure > 0).sum() > 15  # control: something was certified
+
+
 def test_a_frozen_model_and_one_that_is_fitted_here_and_a_saved_one_agree(card, tmp_path):
     X, y = people(500)
     frozen = ThresholdDecision(FrozenEstimator(card), threshold=0.4).fit(X, y)
@@ -172,6 +217,13 @@ def test_a_frozen_model_and_one_that_is_fitted_here_and_a_saved_one_agree(card, 
 
 
 def test_the_width_that_a_guarantee_needs_and_back(card):
+    for distance in np.random.default_rng(0).uniform(0, 0.09, 50):  # rounded up: never decided differently too often
+        width = ThresholdDecision.width_for(0.1, distance)
+        assert (
+            Fraction(distance) / Fraction(width)
+            <= Fraction(0.1)
+            < Fraction(distance) / Fraction(width) * (1 + Fraction(1e-14))
+        )
     width = ThresholdDecision.width_for(0.1, 0.02, card.guarantee_.curve)
     decision = ThresholdDecision.from_model(card, width=width)
     assert decision.decision_bound(0.02 / width) <= 0.1 * (1 + 1e-12)
@@ -305,3 +357,64 @@ def test_two_grades_are_in_the_order_given_whichever_class_is_favourable(card, f
     decided = graded.decide(X, round="a round", key=KEY)
     np.testing.assert_array_equal(decided[sure], np.where(accepted[sure] == 1, "accept", "reject"))
     np.testing.assert_array_equal(decided[sure], graded.predict(X)[sure])
+
+
+HALF = 1e-3  # half a period
+BANKS = 400
+
+
+def square_wave(rows):
+    """Two people half a period apart get opposite votes under every draw, so their sampled scores are opposite."""
+    return (np.floor(rows[:, 0] / HALF) % 2).astype(int)
+
+
+@cache
+def banks(kind, delta=0.05):
+    """Decisions and claims for one pair of people, each around a model with its own bank of draws."""
+    X, y, pair = np.linspace(-3, 3, 50)[:, None], np.arange(50) % 2, np.array([[HALF / 4], [HALF * 5 / 4]])
+    options = {"n_draws": 400} if kind != "adaptive" else {"epsilon": 0.2}
+    found = []
+    for seed in range(BANKS):
+        model = SmoothedClassifier(
+            square_wave,
+            metric=WeightedLp([0.3]),
+            noise="gaussian",
+            delta=delta,
+            random_state=seed,
+            batch=True,
+            **options,
+        ).fit(X, y)
+        if kind == "recalibrated":
+            model = RecalibratedClassifier(FrozenEstimator(model)).fit(X, y)
+        decision = ThresholdDecision.from_model(model, threshold=0.465, width=0.02)
+        found.append((model, decision, pair))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["fixed", "adaptive", "recalibrated"])
+def test_claims_around_a_sampled_model_fail_no_more_often_than_delta(kind):
+    failed = {"sure": 0, "decisions": 0, "range": 0, "interval": 0, "tie": 0}
+    for model, decision, pair in banks(kind):
+        D = float(decision.guarantee_.metric(pair[:1], pair[1:])[0])
+        chance, score = decision.predict_proba(pair)[:, 1], model.predict_proba(pair)[:, 1]
+        failed["sure"] += bool(decision.band(pair)["sure_distance"][0] > D) and chance[0] != chance[1]
+        failed["decisions"] += abs(chance[0] - chance[1]) > float(decision.decision_bound(D))
+        low, high = model.guarantee_.range_at(score[0], float(model.guarantee_.metric(pair[:1], pair[1:])[0]))
+        failed["range"] += not low <= score[1] <= high
+        # h is 1/2 to 1e-9 everywhere; its recalibrated value is not known here.
+        person, decided = model.certify(pair[:1]), decision.certify(pair[:1])
+        if kind != "recalibrated":
+            failed["interval"] += not person.lower[0, 1] <= 0.5 <= person.upper[0, 1]
+            failed["tie"] += bool(decided.distance[0] > 0) and decided.outcome[0] != 1
+    assert not [name for name, count in failed.items() if too_many(count, BANKS, 0.05)], failed
+
+
+def test_control_the_interval_of_one_person_does_not_make_the_other_sure():
+    broken = 0
+    for _, decision, pair in banks("fixed"):
+        inner, scorer = decision.estimator_.certify(pair), decision.scorer_
+        claimed = scorer._distance_at(inner.lower, inner.upper, scorer.width / 2)
+        chance = decision.predict_proba(pair)[:, 1]
+        D = float(decision.guarantee_.metric(pair[:1], pair[1:])[0])
+        broken += bool(claimed[0] > D) and chance[0] != chance[1]
+    assert too_many(broken, BANKS, 0.05)

@@ -240,34 +240,6 @@ def test_gains_are_equal_per_unit_of_mean_distance(frontier):
     assert gains[0] / (0.3 * metric.numeric["income"] * costs.weights[0]) < 0.7 * point.price  # control
 
 
-def test_prices_say_what_a_column_is_worth():
-    X, y, _ = people(500)
-    card = AdditiveClassifier(
-        TableMetric({"income": 0.01, "tenure": 0.05, "noise": 0.2}, {"region": 0.2, "race": 0}, missing={"tenure": 0.3})
-    ).fit(X, y)
-    table = card.prices(X, y, cv=3).set_index("column")
-    assert set(table.index) == {"income", "tenure", "missing tenure", "noise", "region"}
-    assert table.loc["income", "cost if it must not matter"] > 3 * table.loc["income", "standard error"]
-    assert abs(table.loc["noise", "cost if it must not matter"]) < 4 * table.loc["noise", "standard error"] + 1e-3
-    rows = card.scorecard(prices=card.prices(X, y, cv=None))
-    for column, place, key in (("income", None, "income"), ("tenure", "missing", "missing tenure")):
-        shown = rows[(rows["column"] == column) & (True if place is None else rows["range"] == place)]
-        assert (shown["gain if 10% looser"] == table.loc[key, "gain if 10% looser"]).all()
-        assert len(shown)
-    assert rows.drop(columns="gain if 10% looser").equals(card.scorecard())
-    with pytest.raises(TypeError, match="prices must be the table that prices returned"):
-        card.scorecard(prices=3)
-    wider = card.metric.with_params(numeric={**card.metric.numeric, "income": 0.011})
-    penalised = AdditiveClassifier(wider, penalty=card.penalty_).fit(X, y)
-
-    def log_loss(model):
-        h = model.predict_proba(X)[:, 1]
-        return -np.mean(np.log(np.where(y == 1, h, 1 - h)))
-
-    gain = log_loss(card) - log_loss(penalised)  # without the roughness, which rises
-    assert 0 < gain <= 2 * table.loc["income", "gain if 10% looser"]
-
-
 def test_a_picture(frontier):
     pytest.importorskip("matplotlib").use("Agg")
     display = FrontierDisplay.from_frontier(frontier)

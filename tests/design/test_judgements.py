@@ -113,6 +113,33 @@ def test_ranges_in_a_conflict_are_those_without_the_answers_in_it():
     assert result.strict().weights.tolist() == [0, 0]
 
 
+def test_everybody_whose_answer_is_missed_is_in_a_conflict():
+    """Ann's pair differs by 2 in each of two columns, Bob's by 1 in the first and Cem's by 1 in the second."""
+    X = np.array([[0.0, 0.0], [2.0, 2.0], [1.0, 0.0], [0.0, 1.0]])
+    answers = pd.DataFrame({"judge": ["Ann", "Bob", "Cem"], "kind": ["at_most", "at_least", "at_least"]})
+    answers = answers.assign(a=0, b=[1, 2, 3], points=[2, 5, 5])
+    found = learn_metric(answers, X).conflicts
+    assert {frozenset(part["judge"]) for _, part in found.groupby("conflict")} == {
+        frozenset({"Ann", "Bob"}),
+        frozenset({"Ann", "Cem"}),
+    }
+    # Ann's answer holds, with one point for the two others: they miss 9 of their 10.
+    assert found.groupby("judge")["slack"].max().sum() == pytest.approx(9, abs=1e-4)
+    assert (found.loc[found["judge"] == "Ann", "slack"] == 0).all()
+
+
+@pytest.mark.parametrize("most", [0, 2])
+def test_an_upper_limit_holds_under_the_strict_metric_against_answers_that_no_conflict_names(most):
+    """Bob excludes Ann and Cem alike. Only one of them is in the conflict, and the other's answer limits a range."""
+    X = np.array([[0.0], [1.0], [0.0], [1.0]])
+    answers = pd.DataFrame({"judge": ["Ann", "Bob", "Cem"], "kind": ["at_least", "at_most", "at_least"]})
+    answers = answers.assign(a=[0, 0, 2], b=[1, 1, 3], points=[5, most, 5])
+    result = learn_metric(answers, X)
+    assert len(result.conflicts) == 2
+    assert result.ranges["low"].tolist() == pytest.approx([0.05])
+    assert 0 <= 100 * result.strict().weights[0] <= most
+
+
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_every_upper_limit_holds_under_the_strict_metric_whatever_conflicts(seed):
     X, rng = population(seed)

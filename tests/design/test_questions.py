@@ -85,6 +85,15 @@ def test_no_pair_is_asked_about_twice_and_questions_end():
     assert len(seen) <= 28
 
 
+def test_a_pair_that_was_compared_with_another_was_not_asked_about():
+    people = population(n=8)
+    first = next_question(None, people)
+    others = [name for name in people.index if name not in (first.a, first.b)]
+    compared = {"kind": "closer", "a": first.a, "b": first.b, "c": others[0], "d": others[1]}
+    again = next_question(pd.DataFrame([compared]), people)
+    assert (again.a, again.b) == (first.a, first.b)
+
+
 def test_only_what_differs_is_shown_and_protected_columns_are_not():
     people = population()
     metric = TableMetric({"age": 0.01, "income": 0.01}, {"region": 0})

@@ -43,7 +43,6 @@ from likewise.smoothing.mlp_forward import NetworkVotes
 
 TINY = Settings(n_test=20, n_train=200, n_epochs=2, n_steps=20, epsilon=0.2)
 HAS_TORCH = find_spec("torch") is not None
-needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
 KEY = ["dataset", "split", "seed", "model", "p", "noise"]
 CLOCKS = ["seconds", "cpu_seconds", "train_seconds", "train_cpu_seconds", "microseconds"]
 
@@ -140,8 +139,8 @@ def test_without_torch_networks_are_left_out_with_one_line(tiny, monkeypatch, ca
     assert not [said for said, *_ in goals(results) if "1-Lipschitz network (" in said]
 
 
-@needs_torch
 def test_networks_that_were_left_out_are_added_by_a_later_run(tiny, monkeypatch):
+    pytest.importorskip("torch")
     with monkeypatch.context() as patched:
         patched.setattr(running, "find_spec", lambda name: None)
         first = tiny()

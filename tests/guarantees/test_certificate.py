@@ -42,11 +42,3 @@ def test_the_range_at_a_distance_starts_from_the_ends_of_the_interval():
     low, high = certify(estimate([[0.3, 0.7]], 0.05), promised(), CLASSES[:2]).range_at(0.1)
     np.testing.assert_allclose(low, [[0.15, 0.55]], atol=1e-12)
     np.testing.assert_allclose(high, [[0.45, 0.85]], atol=1e-12)
-
-
-def test_the_range_of_numbers_is_in_their_unit():
-    found = Estimate(np.array([[130.0]]), np.array([[120.0]]), np.array([[140.0]]), np.array([1000]))
-    low, high = certify(found, promised(output_range=(100.0, 200.0))).range_at(0.05)
-    assert (low[0, 0], high[0, 0]) == (pytest.approx(115), pytest.approx(145))
-    low, high = certify(found, promised(output_range=(100.0, 200.0))).range_at(0.9)
-    assert (low[0, 0], high[0, 0]) == (100, 200)

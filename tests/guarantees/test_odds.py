@@ -10,6 +10,8 @@ from scipy.special import expit, logit
 from likewise import AdditiveClassifier, Gaussian, Guarantee, TableMetric, WeightedLp
 from likewise._links import Erf, Tanh
 from likewise.guarantees.bounds import Bound, LoosenedBound
+from likewise.guarantees.certificate import Estimate, certify
+from oracle import PROMISES
 
 METRIC = WeightedLp([1.0])
 DISTANCES = np.array([0, 1e-9, 0.01, 0.05, 0.3, 2, 50])
@@ -83,11 +85,41 @@ def test_ranges_are_within_the_bound_and_grow_with_the_distance(curve):
         assert (farther[:, 1] >= nearer[:, 1] - 1e-15).all()
 
 
-def test_ranges_of_a_regression_are_in_its_unit():
-    guarantee = of(Bound(), output_range=(0.0, 200.0))
-    np.testing.assert_allclose(guarantee.range_at([10, 100], 0.1), [[0, 30], [80, 120]])
-    with pytest.raises(ValueError, match="score must be between 0 and 200"):
-        guarantee.range_at(201, 0.1)
+@pytest.mark.parametrize("slack", [0.0, 0.03])
+@pytest.mark.parametrize("limits", [None, (-5.0, 20.0), (1e9, 1e9 + 1)], ids=str)
+@pytest.mark.parametrize("curve", [Bound(), LoosenedBound(0.02), Tanh(), Erf()])
+def test_ranges_are_what_the_bound_leaves_with_sampling_error_and_in_the_unit_of_the_output(curve, limits, slack):
+    """In exact fractions where the bound is one; certificates start from the ends of an interval."""
+    low, high = limits or (0.0, 1.0)
+    guarantee, name = of(curve, slack=slack, output_range=limits), type(curve).__name__
+    for distance in (0.0, 1e-9, 0.01, 0.3, 2.0):
+        promise = PROMISES[{"Tanh": "logistic", "Erf": "probit"}.get(name, "line")](distance)
+        curved = min(1, Fraction(promise) + Fraction(curve.excess)) if distance else Fraction(0)
+        scores = [low + (high - low) * share for share in (0, 0.03, 0.5, 0.97, 1)]
+        room = Fraction(high) - Fraction(low)
+        for score, found in zip(scores, guarantee.range_at(scores, distance), strict=True):
+            ends = [Fraction(score) + sign * room * min(1, curved + Fraction(slack)) for sign in (-1, 1)]
+            ends = [min(max(end, Fraction(low)), Fraction(high)) for end in ends]
+            if slack or limits or name not in ("Tanh", "Erf"):
+                np.testing.assert_allclose(found, [float(end) for end in ends], rtol=1e-12, atol=1e-12)
+            if name not in ("Tanh", "Erf"):
+                assert found[0] <= ends[0]
+                assert found[1] >= ends[1]
+            if name in ("Tanh", "Erf"):
+                continue
+            # An interval of a tenth of the range: outputs may be rounded by 2^-40 of the largest.
+            lower, upper = max(low, score - 0.05 * float(room)), min(high, score + 0.05 * float(room))
+            interval = Estimate(*(np.array([[value]]) for value in (score, lower, upper)), np.array([9]))
+            if limits is None:
+                continue
+            certified = [float(end[0, 0]) for end in certify(interval, guarantee).range_at(distance)]
+            error = Fraction(1, 2**40) * max(abs(Fraction(low)), abs(Fraction(high)), room)
+            least = max(Fraction(low), Fraction(lower) - room * curved - error)
+            most = min(Fraction(high), Fraction(upper) + room * curved + error)
+            assert least - 2 * error <= certified[0] <= least
+            assert most <= certified[1] <= most + 2 * error
+    with pytest.raises(ValueError, match="score must be between"):
+        guarantee.range_at(high + 1, 0.1)
 
 
 def test_pairs_of_a_scorecard_keep_to_the_odds():
@@ -129,3 +161,49 @@ def test_a_score_that_is_1_after_rounding_may_fall_at_a_large_distance():
     assert guarantee.range_at(1.0, 8.0)[0] <= true
     assert guarantee.range_at(0.0, 8.0)[1] >= 1 - true
     assert guarantee.range_at(0.5, 0.05)[0] == pytest.approx(expit(-0.2), rel=1e-9)
+
+
+def random_pair(rng):
+    """Chances of three models for two people, whose odds differ by a factor of at most r, and r."""
+    D = rng.uniform(0.01, 0.5)
+    scores = rng.normal(0, 3, 3)
+    return expit(scores), expit(scores + rng.choice([-1, 1], 3) * rng.uniform(0, 4 * D, 3)), np.exp(4 * D)
+
+
+@pytest.mark.parametrize(
+    ("kept", "change"),
+    [
+        (True, lambda h: np.minimum(h[0], 0.3)),
+        (True, lambda h: np.maximum(h[0], 0.2)),
+        (True, lambda h: 0.6 * h[0] + 0.4 * 0.05),
+        (True, np.median),
+        (True, np.max),
+        (True, lambda h: h @ [0.5, 0.3, 0.2]),
+        (False, lambda h: np.maximum(h[0] - 0.02, 0)),  # a slope of at most 1, as for those above
+        (False, lambda h: np.round(h[0], 2)),
+    ],
+    ids=[
+        "cap",
+        "floor",
+        "average with a constant",
+        "median",
+        "largest",
+        "average",
+        "control shift",
+        "control rounding",
+    ],
+)
+def test_what_preserves_a_limit_on_odds(kept, change):
+    rng, exceeded = np.random.default_rng(0), False
+    for _ in range(3000):
+        h, other, ratio = random_pair(rng)
+        a, b = change(h), change(other)
+        exceeded |= not a * (1 - b) <= ratio * b * (1 - a) * (1 + 1e-12)
+    assert exceeded is not kept
+
+
+def test_a_shift_by_two_points_multiplies_odds():
+    """The figures of docs/theory.md §14."""
+    high = of(Tanh()).range_at(0.021, 0.05)[1]
+    assert high == pytest.approx(0.02553, abs=5e-6)
+    assert (high - 0.02) / (1 - (high - 0.02)) / (0.001 / 0.999) == pytest.approx(5.556, abs=1e-3)

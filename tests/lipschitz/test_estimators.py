@@ -300,9 +300,9 @@ def test_without_torch_training_says_what_to_install(monkeypatch, estimator):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"hidden_layer_sizes": (0,)}, "hidden must be a tuple of one or more sizes"),
-        ({"hidden_layer_sizes": (16, 2.5)}, "hidden must be a tuple of one or more sizes"),
-        ({"hidden_layer_sizes": ()}, "hidden must be a tuple of one or more sizes"),
+        ({"hidden_layer_sizes": (0,)}, "hidden_layer_sizes must be a tuple of one or more sizes"),
+        ({"hidden_layer_sizes": (16, 2.5)}, "hidden_layer_sizes must be a tuple of one or more sizes"),
+        ({"hidden_layer_sizes": ()}, "hidden_layer_sizes must be a tuple of one or more sizes"),
         ({"hidden_layer_sizes": 128}, "hidden_layer_sizes must be a tuple of one or more sizes"),
         ({"link": "tanh"}, "link must be 'logistic', 'probit' or 'clip'; got 'tanh'"),
         ({"loss": "squared"}, "loss must be 'log' or 'hinge'; got 'squared'"),

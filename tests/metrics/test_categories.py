@@ -11,6 +11,8 @@ import pytest
 from likewise import TableMetric
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.categories import CategoryDistances, closure, partitions
+from likewise.metrics.encoders import TableEncoder
+from oracle import Described
 
 GROUPS = {"within": 0.3, "groups": [["clerk", "teacher"], ["farmer"]]}
 HOURS = {"north": {"east": 4, "south": 8}, "east": {"south": 6}}
@@ -129,11 +131,31 @@ def test_a_listed_category_that_nobody_has_keeps_its_distances(table):
     np.testing.assert_allclose(weights.distances(others.rows[0], others.rows), [0, 0.03, 0.1])
 
 
-def test_an_encoder_of_another_metric_never_makes_a_distance_larger():
-    plain, ours = TableMetric({}, {"job": 0.1}), TableMetric({}, {"job": 0.1}, groups={"job": GROUPS})
-    encoder = plain.encoder(people(job=["clerk", "farmer"]))  # it does not know "teacher"
-    rows = encoder.encode(people(job=["clerk", "teacher", "farmer"]))
-    np.testing.assert_allclose(ours.weights_of(encoder).distances(rows[1], rows), [0.03, 0, 0.1])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_code_is_as_near_as_the_nearest_category_that_it_may_stand_for(seed):
+    """So no code makes a distance larger than it is, and none smaller than need be."""
+    rng = np.random.default_rng(seed)
+    names = list("abcdef")
+    if seed % 2:
+        places = rng.integers(0, 9, 6) + np.arange(6) / 10
+        given = {a: {b: float(abs(places[i] - places[j])) for j, b in enumerate(names)} for i, a in enumerate(names)}
+        shape = {"distances": {"job": given}}
+    else:
+        shape = {"groups": {"job": {"within": 0.3, "groups": [names[:2], names[2:5], names[5:]]}}}
+    metric = TableMetric({}, {"job": 1.0}, **shape)
+    known = [*rng.permutation(names)[: 1 + seed % 4].tolist(), "z"]  # z is not listed
+    encoder = TableEncoder.learn(pd.DataFrame({"job": known}), [], ["job"])
+    weights = metric.weights_of(encoder)
+    codes = {name: encoder.encode(pd.DataFrame({"job": [name]}))[0, 0] for name in [*names, "z", "nobody"]}
+    described = Described(metric, ["job"])
+    for a, b in product(codes, repeat=2):
+        found = weights.distances(np.array([[codes[a]]]), np.array([[codes[b]]]))[0]
+        same = [
+            float(described.distance({"job": x}, {"job": y}))
+            for x, y in product(codes, repeat=2)
+            if (codes[x], codes[y]) == (codes[a], codes[b])
+        ]
+        assert found == pytest.approx(min(same), abs=1e-15)
 
 
 # -- sums of mismatches ------------------------------------------------------------------------------------------------

@@ -253,8 +253,8 @@ def test_tables_with_names():
     model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric).fit(table, y)
     np.testing.assert_array_equal(model.feature_names_in_, names)
     assert audit(model, table[["c", "a", "b"]], metric).n_violations == 0
-    with pytest.raises(InvalidInputError, match="in this order"):
-        ProjectedClassifier(DecisionTreeClassifier(), metric=metric).fit(table[["c", "a", "b"]], y)
+    with pytest.raises(InvalidInputError, match="must have the columns of the metric"):
+        ProjectedClassifier(DecisionTreeClassifier(), metric=metric).fit(table.rename(columns={"a": "x"}), y)
 
 
 # -- the metric as an object -------------------------------------------------------------------------------------------

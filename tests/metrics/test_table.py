@@ -1,4 +1,5 @@
 import itertools
+import math
 import pickle
 from decimal import Decimal
 
@@ -13,6 +14,7 @@ from likewise.inspection.baselines import table_model
 from likewise.metrics.columns import UNSEEN
 from likewise.metrics.encoders import TableEncoder
 from likewise.metrics.table import BLANKS_ONLY
+from oracle import Described
 
 PEOPLE = pd.DataFrame(
     {
@@ -143,6 +145,36 @@ def test_scaled_caps_each_pair_of_categories_at_one(shape, factor):
     expected = np.minimum(1.0, factor * plain.pairwise(jobs))
     np.testing.assert_allclose(plain.scaled(factor).pairwise(jobs), expected, rtol=1e-15)
     assert plain.caps_at(factor) == (factor > 1)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize(("mismatch", "blank"), [(0.3, 0.1), (0.1, 0.3), (0.5, 0.5), (0.1, 0)])
+def test_a_factor_caps_exactly_where_a_distance_is_not_multiplied(mismatch, blank, factor):
+    metric = TableMetric({"age": 0.01}, {"job": mismatch}, missing={"age": blank})
+    people = pd.DataFrame({"age": [20.0, np.nan, 20.0], "job": ["x", "x", "y"]})
+    before, after = metric.pairwise(people), metric.scaled(factor).pairwise(people)
+    singly = [(0, 1), (0, 2)]  # who differ in one thing
+    kept = all(after[pair] == pytest.approx(factor * before[pair]) for pair in singly)
+    assert metric.caps_at(factor) is not kept
+    assert [after[pair] for pair in singly] == pytest.approx([min(1, factor * before[pair]) for pair in singly])
+
+
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+def test_each_part_of_a_metric_in_odds_is_a_quarter_of_the_logarithm(p):
+    metric = TableMetric.from_odds(
+        {"pay": (0.05, 1000), "grade": 0.2},
+        {"job": 0.5, "race": 0, "town": 1e9},
+        p,
+        missing={"pay": 0.3},
+        order={"grade": ["low", "mid", "high"]},
+    )
+    one = {"pay": 2000.0, "grade": "low", "job": "x", "race": "a", "town": "t"}
+    changes = [({"pay": 3000.0}, 0.05), ({"grade": "mid"}, 0.2), ({"job": "y"}, 0.5), ({"pay": None}, 0.3)]
+    for change, share in changes:
+        away = Described(metric, list(one)).distance(one, one | change)
+        assert float(away) == pytest.approx(math.log1p(share) / 4, rel=1e-9)
+    assert Described(metric, list(one)).distance(one, one | {"race": "b"}) == 0
+    assert Described(metric, list(one)).distance(one, one | {"town": "u"}) == 1  # nothing is further apart
 
 
 def test_describe_gives_exchange_rates_in_natural_units():

@@ -99,17 +99,6 @@ def test_comparators_are_those_of_every_pair(p, size, question, n, monkeypatch):
     assert found.n_pairs == every.n_pairs > 0
 
 
-@pytest.mark.parametrize("n", [1, 4])
-def test_dominance_needs_no_metric(n, monkeypatch):
-    X, scores = drawn(4)
-    given = {"better": {"income": "higher", "debt": "lower", "sex": "same"}, "n_comparators": n}
-    every = review_files(X, scores > 0.5, **given)
-    by_boxes(monkeypatch, file_review)
-    found = review_files(X, scores > 0.5, **given)
-    pd.testing.assert_frame_equal(found.files, every.files)
-    pd.testing.assert_frame_equal(found.pairs, every.pairs)
-
-
 def test_a_distance_that_is_a_function_is_the_metric_that_it_is(monkeypatch):
     X, scores = drawn(5, 60, blanks=False)
     rows = X[["income", "debt"]].to_numpy()
@@ -125,13 +114,3 @@ def test_nobody_to_compare_with_is_no_error():
     X["income"] = np.nan
     found = review_files(X, np.arange(20) > 9, better={"income": "higher"})
     assert len(found.files) == len(found.pairs) == found.n_pairs == 0
-
-
-def test_columns_that_must_not_matter_come_first():
-    X, scores = drawn(7)
-    found = review_files(X, scores > 0.5, better={"debt": "lower"}, metric=metric_of(1, 1.0))
-    differ = found.pairs["differs"][
-        X["sex"].to_numpy()[found.pairs["row"]] != X["sex"].to_numpy()[found.pairs["comparator"]]
-    ]
-    assert len(differ)
-    assert differ.str.startswith("sex: ").all()

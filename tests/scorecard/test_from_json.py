@@ -110,6 +110,19 @@ def test_distances_between_categories_are_read_back(kind, shape, monkeypatch):
     assert (here < plain - 0.01).any()  # control: the shape counts
 
 
+@pytest.mark.parametrize("kind", ["logistic", "several", "regression", "points"])
+def test_the_order_of_categories_is_read_back(kind):
+    """It is the order of training, not that of the table at hand."""
+    model = fitted(kind)
+    read = type(model).from_json(model.to_json())
+    X = table(40, 1)[0]
+    X["school"] = pd.Categorical(X["school"], ["high", "low", "middle"], ordered=True)
+    people = X[list(metric().columns)]
+    here, there = (each.guarantee_.metric.pairwise(people) for each in (read, model))
+    assert (here == there).all()
+    assert (here != metric().pairwise(people)).any()  # control: the order counts
+
+
 def test_either_outcome_is_the_same_model():
     model = fitted("logistic")
     X = table(100, 2)[0]

@@ -12,6 +12,7 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, ThresholdDecision
 from likewise.scorecard.recourse import Column, smallest_change
+from oracle import Described
 
 METRIC = TableMetric(
     {"income": 0.02, "debt": 0.02, "age": 0.01, "children": 0.05},
@@ -60,6 +61,10 @@ def test_reasons_are_what_lowers_the_favourable_outcome_most(model):
             expected = expected[expected >= 0.05 * expected.sum()]
             assert [reason.column for reason in notice.reasons] == list(expected.index[:3])
             assert [reason.effect for reason in notice.reasons] == expected[:3].tolist()
+            assert [reason.share for reason in notice.reasons] == pytest.approx(
+                (expected[:3] / lowering[lowering > 0].sum()).tolist()
+            )
+            assert notice.others_count == (len(notice.reasons) < (lowering > 0).sum())
             assert "race" not in notice.to_text()  # weight 0
 
 
@@ -196,18 +201,6 @@ def test_control_changing_one_column_alone_is_not_always_the_smallest():
     assert worse > 5
 
 
-def test_a_card_in_points_says_the_same(model):
-    X = people(40, seed=4)[0]
-    card = model.in_points()
-    for notice in card.notice(X, threshold=0.7, policy=POLICY):
-        if notice.changes:
-            assert notice.changed_probability >= 0.7
-    turned = model.in_points(outcome=0)
-    for one, other in zip(turned.notice(X, threshold=0.6, favourable=1), card.notice(X, threshold=0.6), strict=True):
-        assert one.probability == pytest.approx(other.probability, abs=0.02)
-        assert not one.changes or one.changed_probability >= 0.6
-
-
 def test_columns_tied_with_the_last_reason_are_listed_as_well(model):
     """Two columns that take away the same are both a reason, even if one is asked for."""
     X = people(40, seed=5)[0]
@@ -248,6 +241,9 @@ def test_one_person_as_json_html_and_text(model):
 
 def test_a_threshold_that_nothing_reaches_is_said(model):
     X = people(5, seed=6)[0]
+    reached = float(model.predict_proba(X)[0, 1])  # exactly what is needed
+    assert model.notice(X[:1], threshold=reached)[0].changes is None
+    assert ", at least the " in model.notice(X[:1], threshold=reached)[0].to_text()
     everything = {"immutable": ["income", "debt", "age", "children", "region"]}
     for notice in model.notice(X, threshold=0.999, policy=everything):
         assert notice.changes == ()
@@ -305,48 +301,105 @@ def test_notices_need_two_classes():
 
 BAND = {"threshold": 0.6, "width": 0.2}
 IN_STEPS = {"steps": {"children": 1, "income": 5}, "immutable": ["debt", "region"], "protected": ["age"]}
+LEVELS, STEPS = ["low", "middle", "high"], {"income": 12.5, "debt": 20.1234}
+CARDS = ["logistic", "probit", "clip", "points", "points of the other class"]
 
 
-def smallest_by_brute_force(decision, person, card):
-    """Smallest distance of a change of income and children, in steps, that is favourable in every round."""
-    knots = {card.encoder_.names[s.column]: s.knots for s in card.scorer_.model.shapes}
-    grids = []
-    for name, step in IN_STEPS["steps"].items():
-        low, high = math.ceil(knots[name][0] / step), math.floor(knots[name][-1] / step)
-        grids.append([person[name].iloc[0], *(np.arange(low, high + 1) * step)])
-    combined = list(itertools.product(*grids))
-    table = pd.concat([person] * len(combined)).assign(
-        children=[c for c, _ in combined], income=[i for _, i in combined]
+@pytest.fixture(scope="module")
+def changeable():
+    """Cards on which every kind of change counts: ordered and grouped categories, blanks, unseen values, and steps."""
+    metric = TableMetric(
+        {"income": 0.02, "debt": 0.01, "grade": 0.04},
+        {"region": 0.08},
+        missing={"debt": 0.15},
+        order={"grade": LEVELS},
+        groups={"region": {"groups": [["north", "south"]], "within": 0.25}},
+        units={"income": "$1000"},
     )
-    sure = decision.predict_proba(table)[:, 1] == 1
-    far = 0.05 * np.abs(table["children"] - person["children"].iloc[0])
-    far = far + 0.02 * np.abs(table["income"] - person["income"].iloc[0])
-    return far[sure].min() if sure.any() else math.inf
+    X, y = people()
+    X = X[["income", "debt", "region"]].assign(grade=np.random.default_rng(1).choice(LEVELS, len(X)))
+    X.loc[X.index[::9], "region"] = None  # nobody is told to leave it blank
+    y = np.where(X["region"].isna(), 1, np.where(X["grade"] == "middle", 1 - y, y))
+    cards = {link: AdditiveClassifier(metric, penalty=1e-3, max_knots=4, link=link).fit(X, y) for link in CARDS[:3]}
+    cards["points"] = cards["logistic"].in_points(100)
+    cards["points of the other class"] = cards["logistic"].in_points(100, outcome=0)
+    return cards
 
 
-@pytest.mark.parametrize("points", [False, True])
-def test_the_change_crosses_the_whole_band_and_no_smaller_one_does(model, points):
-    card = model.in_points() if points else model
-    decision = ThresholdDecision.from_model(card, **BAND)
-    X = people(40, seed=8)[0]
-    found = 0
-    for notice in decision.notice(X, policy=IN_STEPS):
-        person = X.loc[[notice.person]]
-        if notice.changes is None:
-            assert decision.predict_proba(person)[0, 1] == 1
-            continue
-        best = smallest_by_brute_force(decision, person, card)
-        if not notice.changes:
-            assert best == math.inf
-            continue
-        scale = {"children": 0.05, "income": 0.02}
-        far = sum(scale[change.column] * abs(change.value - person[change.column].iloc[0]) for change in notice.changes)
-        assert far == pytest.approx(best, abs=1e-9)
-        after = person.assign(**{change.column: change.value for change in notice.changes})
-        assert decision.predict_proba(after)[0, 1] == 1
-        assert card.predict_proba(after)[0, 1] == notice.changed_probability >= 0.7
-        found += 1
-    assert found >= 8
+def smallest_by_brute_force(card, person, column, end):
+    """The smallest distance to anyone whose chance reaches the end of the band; with p = 1, a sum over columns."""
+    values = {name: [k * step for k in range(-1, int(180 / step))] for name, step in STEPS.items()}
+    values |= {"region": ["north", "south", "west"], "grade": LEVELS}
+    options = {name: [now, *values[name]] for name, now in person.items()}
+    table = pd.DataFrame(itertools.product(*options.values()), columns=list(person))
+    enough = card.predict_proba(table.astype({"income": float, "debt": float}))[:, column] >= end
+    far = [[away(card, person, {name: value}) for value in each] for name, each in options.items()]
+    return min(
+        (sum(each) for each, is_enough in zip(itertools.product(*far), enough, strict=True) if is_enough),
+        default=math.inf,
+    )
+
+
+def away(card, person, changes):
+    """The distance of a change, from the description of the metric."""
+    return float(Described(card.metric, list(person)).distance(person, person | changes))
+
+
+@pytest.mark.parametrize("favourable", [1, 0])
+@pytest.mark.parametrize("kind", CARDS)
+def test_the_change_crosses_the_whole_band_and_no_smaller_one_does(changeable, kind, favourable):
+    """Asked of the model itself, about every combination of values."""
+    card, found = changeable[kind], 0
+    columns = {
+        "income": [31.0, 50.5, 300.0, -5.0, 44.0],
+        "debt": [17.3, None, 90.0, 3.0, None],
+        "region": ["south", "west", "abroad", "north", "north"],
+        "grade": ["low", "middle", "high", "middle", "high"],
+    }
+    X = pd.DataFrame(columns)
+    for threshold, width in ((0.5, 0.1), (0.65, 0.0)):
+        band = {"threshold": threshold, "width": width}
+        for notice in card.notice(X, **band, favourable=favourable, policy={"steps": STEPS}):
+            person = {name: None if pd.isna(value) else value for name, value in X.loc[notice.person].items()}
+            end = threshold + width / 2
+            best = smallest_by_brute_force(card, person, favourable, end)
+            if notice.changes is None:
+                assert best == 0
+                continue
+            if not notice.changes:
+                assert best == math.inf
+                continue
+            changes = {change.column: change.value for change in notice.changes}
+            assert away(card, person, changes) == pytest.approx(best, abs=1e-9)
+            chance = card.predict_proba(pd.DataFrame([person | changes]).astype({"income": float, "debt": float}))[
+                0, favourable
+            ]
+            assert chance == notice.changed_probability >= end
+            for change in notice.changes:  # the words say all digits of the value, in its unit
+                said = 1000 * change.value if change.column == "income" else change.value
+                assert re.sub(r"[$,]", "", change.to) == (said if isinstance(said, str) else f"{said:.9g}")
+            found += 1
+    assert found >= 3
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_first_step_beyond_the_numbers_seen_may_be_what_is_enough(sign):
+    """Between the last multiple within them and the first one beyond, the chance still rises."""
+    X = pd.DataFrame({"income": sign * np.linspace(10.5, 90.5, 200)})
+    model = AdditiveClassifier(TableMetric({"income": 0.02}), penalty=1e-3).fit(X, sign * X["income"] > 50)
+    inside, beyond = model.predict_proba(pd.DataFrame({"income": [sign * 90.0, sign * 91.0]}))[:, 1]
+    assert inside < beyond
+    policy = {"steps": {"income": 1}}
+    (notice,) = model.notice(X[:1], threshold=float((inside + beyond) / 2), policy=policy)
+    assert [change.value for change in notice.changes] == [sign * 91.0]
+
+
+def test_steps_that_are_too_many_to_compare_are_refused(model):
+    """Rather than said to be not enough."""
+    with pytest.raises(
+        ValueError, match=r"policy step of 'income' must be at least 0\.00\d+, .* got 1e-06. Use a larger"
+    ):
+        model.notice(people(5)[0], threshold=0.99, policy={"steps": {"income": 1e-6}})
 
 
 def test_control_a_change_to_the_threshold_alone_leaves_the_decision_to_a_draw(model):

@@ -262,7 +262,8 @@ def test_a_database_adds_up_the_same_points_in_integers(model):
         found = [row[0] for row in connection.execute(f'SELECT {card.to_sql()} FROM people ORDER BY "index"')]
     connection.close()
     np.testing.assert_allclose(found, card.explain(X)["points"], atol=1e-9)
-    assert "WHEN \"region\" = 'south' THEN (-" in card.to_sql()
+    assert 'CASE CAST("region" AS VARCHAR(8000)) WHEN' in card.to_sql()
+    assert "WHEN 'south' THEN (-" in card.to_sql()
 
 
 def test_an_excel_file_holds_the_table(model, tmp_path):
@@ -296,6 +297,7 @@ def test_a_card_in_points_can_be_saved_certified_and_explained(model, tmp_path):
         ({"base_odds": -1}, "base_odds must be a positive finite number; got -1"),
         ({"base_score": 600.5}, "base_score must be a whole number; got 600.5"),
         ({"base_score": "many"}, "base_score must be a whole number; got 'many'"),
+        ({"base_score": 10**9}, "base_score must be at most 10,000 times points_to_double, 20; got 1,000,000,000"),
         ({"max_bins": 0}, "max_bins must be a whole number >= 1; got 0"),
         ({"outcome": 7}, r"outcome must be one of the classes, \[0, 1\]; got 7"),
         ({"whole_numbers": ["shoe"]}, "whole_numbers must list columns of X"),
@@ -375,3 +377,31 @@ def test_the_shares_of_people_are_those_of_the_training_data_and_stay_with_the_m
             assert shape.shares.tolist() == pytest.approx(X[name].value_counts(normalize=True).sort_index().tolist())
     save_model(model, tmp_path / "model.skops")
     assert load_model(tmp_path / "model.skops").in_points().to_json() == model.in_points().to_json()
+
+
+def wavy(n=300, seed=17):
+    """People of whom a second column says nothing, so that its shape is nearly flat."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 2)), columns=["a", "b"])
+    return X, (rng.random(n) < 1 / (1 + np.exp(-2 * X["a"]))).astype(int)
+
+
+@pytest.mark.parametrize("outcome", [0, 1])
+@pytest.mark.parametrize("seed", [17, 3, 5])
+def test_a_column_that_only_rises_still_does_in_whole_points(seed, outcome):
+    X, y = wavy(seed=seed)
+    metric = TableMetric({"a": 0.3, "b": 0.3})
+    model = AdditiveClassifier(metric, monotone={"a": 1, "b": 1}, penalty=1e-5).fit(X, y)
+    card = model.in_points(max_bins=50, outcome=outcome)
+    steps = np.linspace(-4, 4, 2001)
+    for name in X.columns:
+        people = pd.DataFrame({"a": 0.0 * steps, "b": 0.0 * steps}).assign(**{name: steps})
+        assert (np.diff(card.predict_proba(people)[:, 1]) >= -1e-12).all()
+
+
+def test_control_rounding_that_does_not_look_at_the_direction_makes_scores_fall(monkeypatch):
+    X, y = wavy()
+    model = AdditiveClassifier(TableMetric({"a": 0.3, "b": 0.3}), monotone={"a": 1, "b": 1}, penalty=1e-5).fit(X, y)
+    monkeypatch.setattr("likewise.scorecard.points._directions", lambda real: (-np.inf, np.inf))
+    shape = model.in_points(max_bins=50).scorer_.model.shapes[1]
+    assert (np.diff(shape.values[0]) < 0).any()

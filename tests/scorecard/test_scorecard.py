@@ -239,8 +239,10 @@ def test_a_database_computes_the_same_scores(database, kind, others):
 @pytest.mark.parametrize(
     ("categories", "words"),
     [
-        ([b"a", b"b"], "b'a' cannot be written in plain SQL"),
-        (["a", "b\0"], "cannot be written in plain SQL"),
+        ([b"a", b"b"], "to_sql needs categories that are text"),
+        (["a", "b\0"], "has a zero byte"),
+        ([0.1, 0.2], "numbers that are exact in single precision"),
+        ([2**53 + 1, 1], "numbers that are exact in single precision"),
     ],
 )
 def test_categories_that_no_database_holds_are_refused_in_sql(categories, words):

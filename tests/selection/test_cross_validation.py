@@ -54,6 +54,30 @@ def test_a_row_has_the_weakest_promise_the_most_evaluations_and_all_people_of_th
     assert row["guarantee"]
 
 
+class Elsewhere(ClassifierMixin, BaseEstimator):
+    """A constant, with a promise under a metric of its own."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.guarantee_ = Guarantee(WeightedLp([self.weight]), Bound(), "exact", "For a test.")
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), 0.5)
+
+
+@pytest.mark.parametrize(("weight", "level"), [(1.0, "exact"), (9.0, "none")])
+def test_a_promise_under_another_metric_is_none(weight, level):
+    found = compare(X, Y, METRIC, [("own", Elsewhere(weight))], cv=FOLDS)
+    row = found.table.loc["own"]
+    assert (row["guarantee"], row["level"]) == (level == "exact", level)
+    assert found.results["own"].keeps_guarantee == (level == "exact")
+    assert np.isnan(row["epsilon"]) == (level == "none")
+
+
 def test_means_and_standard_errors_are_over_folds_and_not_over_people():
     result = compare(X, Y, METRIC, [("loose", Loose())], cv=FOLDS)
     p = 0.8 * X[:, 0] + 0.05 * (X[:, 0] > 0.5)

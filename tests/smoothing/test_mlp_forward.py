@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
@@ -9,8 +10,10 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from chance import PER_CHECK
 from likewise import SmoothedClassifier, SmoothedRegressor, WeightedLp
-from likewise.smoothing.mlp_forward import TILE, Network
+from likewise.smoothing import mlp_forward
+from likewise.smoothing.mlp_forward import TILE, Network, NetworkVotes
 
 X, Y = make_classification(300, 6, n_informative=4, n_redundant=0, random_state=0)
 METRIC = WeightedLp([1.0, 0.5, 0.0, 1.0, 2.0, 1.0])
@@ -155,3 +158,55 @@ def test_a_torch_regressor():
     net = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
     model = SmoothedRegressor(net, metric=METRIC, n_draws=500, output_range=(-1, 1)).fit(X, Y.astype(float))
     assert np.abs(model.predict(X[:5])).max() <= 1
+
+
+FAR_APART = {  # weights into two hidden units, and out of them: the score is 2^-k relu(2^k x) + relu(x) / 2 - 1.5
+    f"2^{k}": ([[2.0**k, 1.0]], [[2.0**-k], [0.5]]) for k in (70, 100, 200)
+}
+
+
+def network_far_apart(name):
+    X = np.linspace(-3, 3, 60)[:, None]
+    net = trained(MLPClassifier((2,), max_iter=1, random_state=0), (X[:, 0] > 0).astype(int), X)
+    net.coefs_ = [np.array(part) for part in FAR_APART[name]]
+    net.intercepts_ = [np.zeros(2), np.array([-1.5])]
+    model = SmoothedClassifier(
+        FrozenEstimator(net), metric=WeightedLp([1.0]), noise="gaussian", random_state=0, n_draws=20_000
+    )
+    return model.fit(X, (X[:, 0] > 0).astype(int))
+
+
+def error_far_apart(model, x):
+    # The score, 1.5 x - 1.5 above 0, is positive where x + t > 1, so h = Phi((x - 1) / sigma).
+    exact = ndtr((x - 1) * np.sqrt(2 * np.pi))
+    drawn = model.decide(np.repeat(x, 20_000)[:, None], random_state=1).reshape(len(x), -1).mean(axis=1)
+    return np.abs(model.predict_proba(x[:, None])[:, 1] - exact).max(), np.abs(drawn - exact).max()
+
+
+# Hoeffding for 20,000 draws, at the suite's rate of false alarms per check.
+FAR_MARGIN = np.sqrt(np.log(2 / PER_CHECK) / 2 / 20_000)
+
+
+@pytest.mark.parametrize("name", FAR_APART)
+def test_hidden_units_of_any_size_have_the_votes_of_the_model_and_so_have_its_decisions(name):
+    x = np.array([-1.0, 0.7, 1.0, 1.5])
+    assert max(error_far_apart(network_far_apart(name), x)) <= FAR_MARGIN
+
+
+def test_control_weights_that_are_lost_beside_huge_units_are_found_out(monkeypatch):
+    monkeypatch.setattr(mlp_forward, "with_outputs_of_one_size", lambda net: net)
+    monkeypatch.setattr(mlp_forward, "_single", lambda W: np.where(np.abs(W) < 2.0**-60, 0, W).astype(np.float32))
+    assert error_far_apart(network_far_apart("2^70"), np.array([1.0, 1.5]))[0] > 0.3
+
+
+@pytest.mark.parametrize("kind", ["soft", "hard"])
+@pytest.mark.parametrize("activation", ["relu", "identity", "tanh", "logistic"])
+def test_rows_that_overflow_float32_have_votes(activation, kind):
+    rng = np.random.default_rng(0)
+    weights = [rng.normal(size=shape) * 1e3 for shape in [(2, 8), (8, 8), (8, 3)]]
+    net = Network(weights, [rng.normal(size=n) for n in (8, 8, 3)], activation, kind, 3)
+    rows = rng.normal(size=(50, 2)) * 10.0 ** rng.integers(0, 100, (50, 1))
+    votes = NetworkVotes(net).vote(rows)
+    np.testing.assert_allclose(votes.sum(axis=1), 1, rtol=0, atol=1e-12)
+    moderate = np.abs(rows).max(axis=1) < 1e10
+    np.testing.assert_allclose(votes[moderate], net.vote(rows)[moderate], rtol=0, atol=1e-4)

@@ -512,3 +512,38 @@ def test_no_pair_of_real_people_exceeds_its_bound(name, standardise):
     assert variation.max() > 0.1  # the check has something to find
     if not standardise:
         assert grids.curve.excess < len(grids.steps) / 1000  # whole numbers are found
+
+
+def excess_near(values, weight, rows):
+    """Largest total variation between neighbours of these values over the bound, by a model with them as borders."""
+    borders = np.unique(np.asarray(values))
+    sees = lambda Z: np.searchsorted(borders, Z[:, 0])  # noqa: E731
+    metric, y = WeightedLp([weight]), np.arange(len(rows)) % (len(borders) + 1)
+    model = SmoothedClassifier(sees, metric=metric, noise="splitting", batch=True).fit(rows, y)
+    ends = np.array([side for v in values for side in (np.nextafter(v, -np.inf), v, np.nextafter(v, np.inf))])
+    h = model.predict_proba(ends[:, None])
+    bound = model.guarantee_.bound(metric.pairwise(ends[:, None]))
+    return float((np.abs(h[:, None] - h).sum(axis=2) / 2 - bound).max())
+
+
+EDGE = 2.0**20  # places further out are moved there
+EXTREMES = [0.0, -0.0, 1e-310, -1e-310, 1e-200, 1.0, 2.5, -1.0, EDGE, EDGE - 1, -EDGE, 1 - EDGE, 1e16, -1e99]
+GRID = np.repeat(np.arange(-20.0, 21.0), 10)[:, None]
+NO_GRID = np.sin(np.arange(-20.5, 21.0))[:, None]
+
+
+@pytest.mark.parametrize("rows", [GRID, NO_GRID], ids=["grid", "no grid"])
+@pytest.mark.parametrize("weight", [1e-90, 0.01, 0.3, 1.0, 1e6, 1e90])
+def test_neighbouring_huge_and_tiny_numbers_are_within_the_bound(weight, rows):
+    assert excess_near(EXTREMES, weight, rows) <= 1e-9
+
+
+def test_control_a_value_between_the_last_points_of_a_grid_that_is_cut_is_found_out(monkeypatch):
+    prepare = ShiftedGrids.prepare
+
+    def cut(self, rows):
+        whole, fraction = np.hsplit(prepare(self, rows), 2)
+        return np.hstack([whole, np.where(np.abs(whole) >= EDGE, 0.0, fraction)])
+
+    monkeypatch.setattr(ShiftedGrids, "prepare", cut)
+    assert excess_near(EXTREMES, 0.3, GRID) > 0.1

@@ -184,3 +184,25 @@ def test_the_ends_of_a_fine_grid_are_in_it(high, step):
         assert domain.at(domain.last) == domain.high
         assert domain.at(domain.first) == domain.low
     assert NumericDomain.learn(pd.Series([high, high])).first == NumericDomain.learn(pd.Series([high, high])).last
+
+
+@pytest.mark.parametrize("step", [0.1, 0.01, 0.3, 0.25, 2.5, 1.0])
+def test_a_domain_holds_what_it_enumerates_and_nothing_next_to_it(step):
+    held = NumericDomain(0, 100 * step, step)
+    values = held.at(np.arange(held.first, held.last + 1))
+    assert [float(f"{value:.6g}") for value in values.tolist()] == values.tolist()  # as decimals are read
+    assert held.holds(values).all()
+    for away in (-np.inf, np.inf):
+        assert not held.holds(np.nextafter(values, away)).any()
+
+
+def test_sums_of_decimals_have_no_grid():
+    assert NumericDomain.learn(pd.Series([0.1, 0.3])).step == 0.1
+    assert NumericDomain.learn(pd.Series([0.1, 0.1 + 0.2])).step is None
+
+
+def test_a_domain_of_categories_knows_how_blanks_are_written():
+    column = pd.Series(["u", None, "v", None], dtype=object)
+    assert CategoricalDomain.learn(column).blanks == (None,)
+    assert [*map(str, CategoricalDomain.learn(column.fillna(np.nan)).blanks)] == ["nan"]
+    assert CategoricalDomain.learn(pd.Series(["u"])).blanks == ()

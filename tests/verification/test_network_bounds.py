@@ -1,4 +1,4 @@
-"""Bounds of ReLU networks against brute force over all people of a small domain, and inside every layer."""
+"""Bounds of ReLU networks inside every layer and box, and which networks have none; `test_small_domains` has more."""
 
 import numpy as np
 import pandas as pd
@@ -25,22 +25,11 @@ def network(*sizes, kind="two", seed=0, **options):
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
-@pytest.mark.parametrize("column", ["sex", "region", "age"])
-@pytest.mark.parametrize("sizes", [(6,), (8, 8), (5, 5, 5)])
-def test_found_and_proven_of_two_classes(sizes, column):
-    model, X = network(*sizes)
-    truth, result = brute_force(model, [column]), effect(model, X, column, max_seconds=None, max_boxes=3000)
+def test_the_worst_pair_is_found():
+    model, X = network(5, 5)
+    truth, result = brute_force(model, ["sex"]), effect(model, X, "sex", max_seconds=None, max_boxes=500)
     assert result.found == pytest.approx(truth, abs=1e-9)
     assert truth <= result.proven <= truth + 0.15
-
-
-@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
-@pytest.mark.parametrize("kind", ["three", "number"])
-def test_other_outputs(kind):
-    model, X = network(8, 8, kind=kind)
-    truth, result = brute_force(model, ["sex"]), effect(model, X, "sex", max_seconds=None, max_boxes=2000)
-    assert result.found == pytest.approx(truth, abs=1e-9)
-    assert truth <= result.proven
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")

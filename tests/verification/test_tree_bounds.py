@@ -50,6 +50,8 @@ def random_problem(rng, *, link=None, n_exchanged=1, metric=False, rules=False):
         else:
             answers = rng.random((n_tests, size)) < 0.5
         low = np.sort(rng.uniform(0, 10, 2 * size)).reshape(size, 2) if ordered else np.full((size, 2), np.nan)
+        if rules and rng.random() < 0.5:
+            low[-1] = np.nan  # a blank, which no rule applies to
         cells.append(Cells(np.arange(float(size)), low[:, 0], low[:, 1], answers, ordered))
         rows += [(column, row) for row in range(n_tests)]
     trees = [random_tree(rng, len(rows), int(rng.integers(1, 4))) for _ in range(int(rng.integers(1, 7)))]
@@ -86,7 +88,7 @@ def can_keep(problem, point):
             min(c * problem.cells[i].low[point[i]], c * problem.cells[i].high[point[i]])
             for i, c in coefficients.items()
         ]
-        if sum(ends) > limit:
+        if sum(ends) > limit:  # never so for a blank
             return False
     return True
 
@@ -138,10 +140,10 @@ def test_found_and_proven_are_the_truth(seed, kind):
     rng = np.random.default_rng([seed, len(kind)])
     for _ in range(15):
         problem = random_problem(rng, **kind)
-        merge_after = int(rng.choice([0, 10, 10**6]))
-        truth, result = brute_force(problem), bound_trees(problem, tolerance=1e-9, merge_after=merge_after)
-        assert result.found == pytest.approx(truth, abs=1e-8)
-        assert truth <= result.proven <= truth + 1e-8
+        merge_after, tolerance = int(rng.choice([0, 10, 10**6])), float(rng.choice([1e-9, 0.1, 0.5]))
+        truth, result = brute_force(problem), bound_trees(problem, tolerance=tolerance, merge_after=merge_after)
+        assert truth - tolerance - 1e-8 <= result.found <= truth + 1e-8
+        assert truth <= result.proven <= truth + tolerance + 1e-8
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -200,10 +202,14 @@ def test_trees_that_do_not_read_the_column_cancel():
     assert bound_trees(more, tolerance=1e-9).proven == bound_trees(problem, tolerance=1e-9).proven
 
 
-def test_rounding_is_added_to_the_bound():
-    problem = random_problem(np.random.default_rng(1), link="identity")
-    exact, loose = (bound_trees(replace(problem, rounding=r), tolerance=1e-9).proven for r in (0.0, 0.5))
-    assert loose >= exact + 1.0 - 1e-9
+@pytest.mark.parametrize("merge_after", [0, 10**6])
+def test_rounding_is_added_to_the_bound(merge_after):
+    """Of both scores, so that a difference is larger by twice as much, also where trees are merged."""
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        problem = random_problem(rng, link="identity", n_exchanged=2)
+        loose = bound_trees(replace(problem, rounding=0.5), tolerance=1e-9, merge_after=merge_after, max_boxes=200)
+        assert loose.proven >= brute_force(problem) + 1.0 - 1e-9
 
 
 def test_too_many_pieces_are_refused(monkeypatch):

@@ -1,15 +1,18 @@
 """Live figures are those of the library, computed another way."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from committee import applicants, problem_of
-from likewise import AdditiveClassifier, audit
+from likewise import AdditiveClassifier, TableMetric, audit
 from likewise.exceptions import InvalidInputError
 from likewise.workbench.comparing import compare, person
 from likewise.workbench.engine import BOOSTING, CONSTANT, GUARANTEED, LINEAR, Engine
-from likewise.workbench.figures import auc_with_influence, figures
+from likewise.workbench.figures import auc_with_influence, figures, output_gaps
+from oracle import Described
 
 SET = {
     "numeric": {"income": 0.01, "debt": 0.02},
@@ -50,16 +53,81 @@ def test_mean_distance_is_the_mean_over_all_ordered_pairs(engine, sheet):
     assert engine.mean_distance(sheet.metric) == pytest.approx(expected, rel=1e-12)
 
 
-def test_violations_of_given_scores_are_those_of_an_audit(sheet):
-    X, y = applicants(120)
-    scores = np.random.default_rng(1).random(120)
-    engine = Engine(problem_of(X, y, scores=scores, scores_title="vendor"))
-    today = results(engine, sheet)[-1]["today"]
-    expected = audit(None, X, sheet.metric, predictions=scores, n_worst=1)
+GIVEN = {
+    "yes": {},
+    "no": {"outcome": "no"},
+    "three": {},
+    "amount": {"task": "regression", "output_range": (50.0, 250.0)},
+}
+
+
+def given(kind, n=120):
+    """A table with the scores of a model in use, as `audit` takes them too."""
+    rng = np.random.default_rng(1)
+    X, y = applicants(n)
+    if kind == "three":
+        return X, rng.choice(["a", "b", "c"], n), rng.dirichlet([1, 1, 1], n)
+    if kind == "amount":
+        return X, rng.uniform(50, 250, n), rng.uniform(50, 250, n)
+    return X, y, rng.random(n)
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_given_scores_are_measured_as_by_an_audit_and_by_hand(kind, sheet):
+    X, y, scores = given(kind)
+    engine = Engine(problem_of(X, y, scores=scores, scores_title="vendor", **GIVEN[kind]))
+    engine.references(sheet.locked)
+    last = results(engine, sheet)[-1]
+    today = last["today"]
+    expected = audit(None, X, sheet.metric, predictions=scores, output_range=GIVEN[kind].get("output_range"), n_worst=1)
     assert (today["title"], today["violations"], today["n_pairs"]) == ("vendor", expected.n_violations, 120 * 119 // 2)
     worst = today["worst"][0]
     assert worst["gap"] - worst["distance"] == pytest.approx(expected.max_excess, abs=1e-12)
     assert expected.n_violations > 0
+    distances = sheet.metric.pairwise(X)[np.triu_indices(120, 1)]
+    assert last["bound_share"] == (distances < 1).mean()
+    # Proper losses and those of the constant that was learned from the other folds.
+    if kind == "amount":
+        losses, constant = (scores - y) ** 2, np.array([(y[engine.folds != k].mean()) for k in engine.folds])
+        of_constant = (constant - y) ** 2
+    else:
+        classes = np.unique(y)
+        true = (y[:, None] == classes).astype(float)
+        chances = {
+            "yes": lambda: np.column_stack([1 - scores, scores]),
+            "no": lambda: np.column_stack([scores, 1 - scores]),
+        }
+        losses = ((chances.get(kind, lambda: scores)() - true) ** 2).sum(axis=1) / 2
+        constant = np.array([true[engine.folds != k].mean(axis=0) for k in engine.folds])
+        of_constant = ((constant - true) ** 2).sum(axis=1) / 2
+    rows = {row["title"]: row for row in last["figures"]["rows"]}
+    assert rows["vendor"]["loss"] == pytest.approx(losses.mean(), rel=1e-12)
+    assert rows[CONSTANT]["loss"] == pytest.approx(of_constant.mean(), rel=1e-12)
+    if kind == "amount":
+        assert rows["vendor"]["second"] == pytest.approx(1 - losses.sum() / of_constant.sum(), rel=1e-12)
+
+
+def test_nobody_is_in_more_than_two_of_the_pairs_that_are_shown(engine):
+    pairs = engine.pairs
+    ordered = np.random.default_rng(0).permutation(len(pairs.a))[:300]
+    ordered = np.concatenate([np.flatnonzero(pairs.a == pairs.a[0])[:50], ordered])  # one person in many
+    expected, seen = [], []
+    for k in ordered.tolist():
+        two = [pairs.a[k], pairs.b[k]]
+        if len(expected) < 12 and all(seen.count(one) < 2 for one in two):
+            expected.append(k)
+            seen += two
+    assert pairs.varied(ordered, 12) == expected
+
+
+def test_a_metric_that_refuses_blanks_gives_them_the_most(engine):
+    """Nobody is nearer than the metric says: of a blank that it does not know, it says nothing."""
+    found = engine.weights_from(TableMetric({"income": 0.01, "debt": 0.02}, {"region": 0.3}))
+    assert found["missing"] == {"debt": 1.0}
+    assert found["categorical"] == {"region": 0.3, "race": 0.0}
+    assert engine.weights_from(TableMetric({"income": 0.01, "debt": 0}))["missing"] == {"debt": 0.0}
+    known = engine.weights_from(TableMetric({"debt": 0.02}, missing={"debt": 0.25}))
+    assert (known["missing"], known["numeric"]) == ({"debt": 0.25}, {"income": 0.0, "debt": 0.02})
 
 
 def test_figures_are_of_people_held_out_each_once(engine, sheet):
@@ -134,43 +202,141 @@ def test_large_tables_are_sampled_evenly(monkeypatch):
     assert np.ptp(np.diff(engine.X.index)) <= 1
 
 
+def areas(scores, true):
+    """AUC, and the variance of DeLong, DeLong and Clarke-Pearson, from all pairs; n for n - 1."""
+    wins = [[(a > b) + 0.5 * (a == b) for b in scores[true == 0]] for a in scores[true == 1]]
+    m, n = np.shape(wins)
+    return np.mean(wins), np.mean(wins, axis=1).var() / m + np.mean(wins, axis=0).var() / n
+
+
 def test_auc_and_its_error_against_brute_force():
+    """Of folds of different sizes, in each of which people are ranked among themselves."""
     rng = np.random.default_rng(3)
-    true, scores = (rng.random(60) < 0.4).astype(int), rng.integers(0, 12, 60) / 12
-    wins = [(a > b) + 0.5 * (a == b) for a in scores[true == 1] for b in scores[true == 0]]
-    area, influence = auc_with_influence(np.column_stack([1 - scores, scores]), true)
-    assert area == pytest.approx(np.mean(wins), rel=1e-12)
-    # DeLong's variance, from the means of wins by person.
-    table = np.reshape(wins, (int(true.sum()), -1))
-    m, n = table.shape
-    expected = table.mean(axis=1).var() / m + table.mean(axis=0).var() / n
-    assert (influence**2).sum() == pytest.approx(expected, rel=1e-9)
+    true, scores = (rng.random(90) < 0.4).astype(int), rng.integers(0, 12, 90) / 12
+    folds = np.repeat([0, 1], [60, 30])
+    chances = np.column_stack([1 - scores, scores])
+    area, influence = auc_with_influence(chances, true)
+    assert (area, (influence**2).sum()) == pytest.approx(areas(scores, true), rel=1e-9)
+    found = figures(chances, chances, true, np.array([0, 1]), folds)
+    parts = [areas(scores[folds == k], true[folds == k]) for k in (0, 1)]
+    assert found["second"] == pytest.approx(2 / 3 * parts[0][0] + 1 / 3 * parts[1][0], rel=1e-12)
+    assert found["second_se"] ** 2 == pytest.approx(4 / 9 * parts[0][1] + 1 / 9 * parts[1][1], rel=1e-9)
 
 
-def test_figures_of_a_regression():
-    y = np.array([1.0, 2.0, 3.0, 4.0])
-    found = figures(y + 0.5, np.full(4, 2.5), y, None, np.zeros(4))
-    assert (found["loss"], found["loss_se"], found["second"]) == (0.25, 0.0, pytest.approx(1 - 0.25 / 1.25))
+def test_figures_of_a_regression_and_their_errors():
+    rng = np.random.default_rng(0)
+    y, constant = rng.normal(size=40), np.full(40, 0.3)
+    predictions = y + rng.normal(size=40) / 2
+    found = figures(predictions, constant, y, None, np.zeros(40))
+    losses, of_constant = (predictions - y) ** 2, (constant - y) ** 2
+    assert found["loss"] == pytest.approx(losses.mean())
+    assert found["loss_se"] == pytest.approx(losses.std(ddof=1) / np.sqrt(40))
+
+    def r_squared(weights):
+        return 1 - weights @ losses / (weights @ of_constant)
+
+    assert found["second"] == pytest.approx(r_squared(np.ones(40)))
+    # The delta method: what a little more of each person changes, by finite differences.
+    moved = [(r_squared(1 + 1e-6 * one) - r_squared(1 - 1e-6 * one)) / 2e-6 for one in np.eye(40)]
+    assert found["second_se"] == pytest.approx(np.linalg.norm(moved), rel=1e-6)
 
 
-def test_two_people_add_up_and_keep_the_guarantee(engine, sheet):
-    model = engine.fit(sheet.metric)
-    a, b = person(engine, 3), person(engine, "5")
-    found = compare(engine, sheet, model, a, b)
-    expected = float(sheet.metric(engine.X.loc[[3]], engine.X.loc[[5]])[0])
-    assert found["distance"] == pytest.approx(expected, rel=1e-12)
-    assert found["scores"][0]["values"] == pytest.approx(model.predict_proba(engine.X.loc[[3, 5]])[:, 1])
-    assert found["gap"] <= found["distance"]
-    typed = compare(
-        engine, sheet, model, a, {**a, "income": "", "region": "<script>", "debt": "7"} | {"income": a["income"]}
+PEOPLE = [
+    {"income": "50", "debt": "4", "region": "north", "race": "x"},
+    {"income": "55.5", "debt": "", "region": "south", "race": "y"},
+    {"income": "40", "debt": "12", "region": "", "race": "x"},
+    {"income": "40", "debt": "", "region": "nowhere", "race": ""},
+]
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_two_typed_people_have_the_distance_and_the_scores_of_the_definition(kind, sheet):
+    X, y, _ = given(kind, 300)
+    problem = problem_of(X, y, **GIVEN[kind])
+    engine = Engine(problem)
+    model, described = engine.fit(sheet.metric), Described(sheet.metric, list(X))
+    rows = pd.DataFrame(
+        [{k: float(v or "nan") if k in ("income", "debt") else v or None for k, v in p.items()} for p in PEOPLE]
     )
-    assert {part["column"]: part["points"] for part in typed["parts"]}["region"] == 0.2
+    if kind == "amount":
+        scores = (model.predict(rows) - 50) / 200
+        outputs = scores[:, None]
+        rate = (y.mean() - 50) / 200
+    else:
+        shown = {"no": "no", "yes": "yes", "three": "c"}[kind]
+        outputs = model.predict_proba(rows)
+        scores, outputs = outputs[:, list(model.classes_).index(shown)], outputs / 2  # total variation
+        rate = (y == shown).mean()
+    for i, j in itertools.combinations(range(len(PEOPLE)), 2):
+        found = compare(engine, sheet, model, PEOPLE[i], PEOPLE[j])
+        exact = described.distance(*(rows.iloc[k].to_dict() for k in (i, j)))
+        assert found["distance"] == pytest.approx(float(exact), rel=1e-12)
+        alone = [
+            float(described.distance(rows.iloc[i].to_dict(), {**rows.iloc[i], part["column"]: rows[part["column"]][j]}))
+            for part in found["parts"]
+        ]
+        assert [part["points"] for part in found["parts"]] == pytest.approx(alone, rel=1e-12)
+        assert found["scores"][0]["values"] == pytest.approx([scores[i], scores[j]], rel=1e-12)
+        gap = found["scores"][0]["gap"]
+        assert gap == pytest.approx(np.abs(outputs[i] - outputs[j]).sum(), abs=1e-12)
+        assert gap <= found["distance"] + 1e-12
+    nothing = compare(engine, engine.empty_sheet(), None, *PEOPLE[:2])
+    assert (nothing["distance"], nothing["scores"][0]["gap"]) == (0, 0)
+    assert nothing["scores"][0]["values"] == pytest.approx([rate, rate], rel=1e-12)
+
+
+def test_people_of_the_table_and_what_is_no_person(engine, sheet):
+    model, a = engine.fit(sheet.metric), person(engine, 3)
+    found = compare(engine, sheet, model, a, person(engine, "5"))
+    assert found["scores"][0]["values"] == pytest.approx(model.predict_proba(engine.X.loc[[3, 5]])[:, 1])
     with pytest.raises(InvalidInputError, match="income must be a number; got 'much'"):
         compare(engine, sheet, model, a, {**a, "income": "much"})
     with pytest.raises(InvalidInputError, match="income must be given for both"):
         compare(engine, sheet, model, a, {**a, "income": ""})
     with pytest.raises(InvalidInputError, match="no person"):
         person(engine, "nobody")
+
+
+@pytest.mark.parametrize("kind", ["two classes", "several classes", "regression"])
+def test_a_case_and_the_same_two_people_compared_have_the_same_figure(kind):
+    X, y, task, more = strange(kind)
+    if kind == "regression":  # boosting leaves the range, to which predictions are cut
+        more = {"output_range": (45.0, 55.0)}
+    engine = Engine(problem_of(X, y, task, **more))
+    sheet = engine.empty_sheet(["race"]).with_weights({"numeric": {"income": 0.001}})
+    engine.references(sheet.locked)
+    today = results(engine, sheet)[-1]["today"]
+    assert (today["title"], today["n_pairs"]) == (engine.fitted, 200 * 199 // 2)
+    for case in today["worst"]:
+        found = compare(engine, sheet, None, person(engine, case["a"]), person(engine, case["b"]))
+        own, other = found["scores"]
+        assert (other["title"], other["gap"]) == (engine.fitted, pytest.approx(case["gap"], abs=1e-12))
+        assert found["distance"] == pytest.approx(case["distance"], abs=1e-12)
+        assert own["gap"] == 0
+    # Control: held out, the two are scored by other models, and these figures are others.
+    held_out = engine.references(sheet.locked)[BOOSTING].predictions
+    a, b = (held_out[[engine.labels[case[side]] for case in today["worst"]]] for side in "ab")
+    gaps = output_gaps(a, b, more.get("output_range"))
+    assert not np.allclose(gaps, [case["gap"] for case in today["worst"]], atol=1e-3)
+
+
+def test_a_weight_that_a_blank_holds_down_is_not_free(engine):
+    given = {"numeric": {"income": 0.01, "debt": 0.1}, "missing": {"debt": 0.02}}
+    sheet = engine.empty_sheet().with_weights(given)
+
+    def capped(sheet):
+        return {column["name"]: column["capped_at"] for column in engine.columns(sheet)}
+
+    assert capped(sheet) == {"income": None, "debt": 0.04, "region": None, "race": None}
+    # People who differ in their debt alone are no further apart, whatever it weighs.
+    model = engine.fit(sheet.metric)
+    people = pd.concat([engine.X.iloc[[0]]] * 50, ignore_index=True).assign(debt=np.linspace(0, 40, 50))
+    assert np.ptp(model.predict_proba(people)[:, 1]) <= 0.04 + 1e-12
+    assert capped(sheet.with_weights({"missing": {"debt": 0.0}}))["debt"] == 0
+    low, high = engine.ranges["debt"]
+    for missing, cap in ((0.1 * (high - low) / 2, None), (1.0, None)):
+        assert capped(sheet.with_weights({"missing": {"debt": min(1.0, missing)}}))["debt"] is cap
+    assert capped(sheet.with_weights({"numeric": {"debt": 0.0}}))["debt"] is None
 
 
 def strange(kind):
@@ -223,4 +389,4 @@ def test_strange_tables_have_figures(kind):
     assert len(engine.columns(sheet)) == X.shape[1]
     a, b = (person(engine, label) for label in X.index[:2])
     found = compare(engine, sheet, engine.fit(sheet.metric), a, b)
-    assert found["gap"] <= found["distance"] + 1e-12
+    assert found["scores"][0]["gap"] <= found["distance"] + 1e-12

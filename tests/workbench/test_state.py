@@ -1,6 +1,8 @@
 """The log: all or nothing, on disk after each event, the same after a restart."""
 
 import json
+import random
+from copy import deepcopy
 
 import pytest
 
@@ -43,19 +45,87 @@ def test_what_was_done_is_there_after_a_restart(tmp_path):
     assert again.log.versions["strict"] == again.sheet
 
 
-def test_undo_and_redo_walk_through_the_sheets(tmp_path):
-    log = session(tmp_path)
-    for weight in (0.001, 0.002, 0.003):
-        set_income(log, weight)
-    log.act("undo", "Ann")
-    log.act("undo", "Ann")
-    assert log.sheet.weights["numeric"]["income"] == 0.001
-    log.act("redo", "Ann")
-    assert log.sheet.weights["numeric"]["income"] == 0.002
-    set_income(log, 0.009)  # what was undone is gone
-    with pytest.raises(InvalidInputError, match="nothing to redo"):
-        log.act("redo", "Ann")
-    assert [event["of"] for event in log.events if event["kind"] in ("undo", "redo")] == [3, 2, 2]
+class Committee:
+    """What a log should say, in the plainest form: a list of sheets, and where one is in it."""
+
+    def __init__(self):
+        start = sheet(["race"])
+        self.sheets, self.at = [(start.weights, start.units, start.locked, "")], 0
+        self.made_by, self.versions, self.answers = [0], {}, {}
+
+    def do(self, kind, data, n):
+        """Whether it is allowed; if it is, it is done."""
+        weights, units, locked, how = deepcopy(self.sheets[self.at])
+        if kind in ("undo", "redo"):
+            to = self.at + (1 if kind == "redo" else -1)
+            if not 0 <= to < len(self.sheets):
+                return False
+            self.at = to
+            return True
+        if kind in ("weights", "start"):
+            given = {(s, name): w for s, part in data["set"].items() for name, w in part.items()}
+            if kind == "start":
+                given = {(s, name): w for (s, name), w in given.items() if name not in locked or s == "missing"}
+                how = data["how"]
+            elif any(name in locked and w and s != "missing" for (s, name), w in given.items()):
+                return False
+            else:
+                how = how and how.removesuffix(" Edited since.") + " Edited since."
+            debt = given.get(("numeric", "debt"))
+            if debt and not weights["missing"]["debt"] and ("missing", "debt") not in given:
+                given["missing", "debt"] = min(1.0, debt * 40 / 2)
+            for (s, name), w in given.items():
+                weights[s][name] = w
+        elif kind == "lock":
+            if data["column"] in locked:
+                return False
+            locked = (*locked, data["column"])
+            weights["numeric" if data["column"] in RANGES else "categorical"][data["column"]] = 0.0
+        elif kind == "unlock":
+            if data["column"] not in locked:
+                return False
+            locked = tuple(name for name in locked if name != data["column"])
+        elif kind == "unit":
+            units = {name: unit for name, unit in {**units, data["column"]: data["unit"]}.items() if unit}
+        self.sheets, self.made_by = self.sheets[: self.at + 1], self.made_by[: self.at + 1]
+        self.sheets.append((weights, units, locked, how))
+        self.made_by.append(n)
+        self.at += 1
+        return True
+
+
+def something(rng):
+    """An event at random."""
+    kind = rng.choice(["weights", "weights", "start", "lock", "unlock", "unit", "undo", "undo", "redo", "redo"])
+    column, weight = rng.choice(["income", "debt", "region", "race"]), rng.choice([0.0, 0.01, 0.1])
+    section = "numeric" if column in RANGES else "categorical"
+    if kind == "start":
+        return kind, {"set": {"numeric": {"debt": weight}, "categorical": {"race": weight}}, "how": "Revealed."}
+    if kind == "weights":
+        missing = {"missing": {"debt": rng.choice([0.0, 0.3])}} if rng.random() < 0.3 else {}
+        return kind, {"set": {section: {column: weight}, **missing}}
+    return kind, {"unit": {"column": column, "unit": rng.choice(["", "years"])}}.get(
+        kind, {"column": column, "reason": "why"} if kind in ("lock", "unlock") else {}
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_done_the_log_says_what_a_list_of_sheets_says(seed, tmp_path):
+    rng, log, plain, refused = random.Random(seed), session(tmp_path), Committee(), 0
+    for _ in range(120):
+        kind, data = something(rng)
+        undone = plain.made_by[plain.at] if kind == "undo" else None
+        if plain.do(kind, data, log.last + 1):
+            event = log.act(kind, "Ann", **data)
+            assert event.get("of") == {"undo": undone, "redo": plain.made_by[plain.at]}.get(kind)
+        else:
+            refused += 1
+            with pytest.raises(InvalidInputError):
+                log.act(kind, "Ann", **data)
+        assert (log.sheet.weights, log.sheet.units, log.sheet.locked, log.sheet.how) == plain.sheets[plain.at]
+        if rng.random() < 0.1:
+            log = session(tmp_path)  # the same after a restart
+    assert 10 < refused < 90
 
 
 def test_a_locked_column_stays_at_0_until_it_is_unlocked_with_a_reason(tmp_path):
@@ -80,16 +150,6 @@ def test_a_sheet_keeps_its_locks():
     assert sheet().with_weights(given).weights["categorical"] == {"region": 0.1, "race": 0.2}
 
 
-def test_blanks_of_a_column_that_begins_to_matter_get_a_weight(tmp_path):
-    log = session(tmp_path)
-    log.act("weights", "Ann", set={"numeric": {"debt": 0.01}})
-    # Half of the largest difference, 0.01 x 40: the column keeps its full effect.
-    assert log.sheet.weights["missing"]["debt"] == 0.2
-    log.act("weights", "Ann", set={"missing": {"debt": 0.05}})
-    log.act("weights", "Ann", set={"numeric": {"debt": 0.02}})
-    assert log.sheet.weights["missing"]["debt"] == 0.05  # somebody chose it
-
-
 @pytest.mark.parametrize(
     ("kind", "data", "rule"),
     [
@@ -108,7 +168,7 @@ def test_blanks_of_a_column_that_begins_to_matter_get_a_weight(tmp_path):
         ("answer", {"rows": [{"kind": "closer", "a": 1, "b": 2}]}, "comparison four"),
         ("answer", {"rows": []}, "one or two answers"),
         ("withdraw", {"of": 7}, "answer that stands"),
-        ("explain", {"of": 99, "text": "why"}, "an event in the record"),
+        ("explain", {"of": 1, "text": "why"}, "an event in the record"),  # itself
         ("undo", {}, "nothing to undo"),
         ("drop table", {}, "kind must be one of"),
     ],
@@ -126,19 +186,38 @@ def test_nobody_decides_without_a_name(tmp_path):
         set_income(session(tmp_path), 0.1, name="  ")
 
 
-def test_a_failed_write_changes_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("weights", {"set": {"numeric": {"income": 0.2}}}),
+        ("lock", {"column": "income"}),
+        ("undo", {}),
+        ("version", {"title": "second"}),
+        ("answer", {"rows": [{"kind": "skip", "a": 1, "b": 3}]}),
+        ("withdraw", {"of": 3}),
+        ("explain", {"of": 1, "text": "and again"}),
+        ("note", {"text": "later"}),
+    ],
+)
+def test_a_failed_write_changes_nothing(tmp_path, monkeypatch, kind, data):
     log = session(tmp_path)
     set_income(log, 0.1)
+    log.act("version", "Ann", title="first")
+    log.act("answer", "Ann", rows=[{"kind": "skip", "a": 1, "b": 2}])
+    log.act("explain", "Ann", of=1, text="agreed")
+    before = deepcopy((log.events, log.log))
 
     def fail(*_args, **_more):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("likewise.workbench.state.json.dump", fail)
     with pytest.raises(FileError, match="No space left"):
-        set_income(log, 0.2)
-    assert log.sheet.weights["numeric"]["income"] == 0.1
+        log.act(kind, "Ann", **data)
+    assert (log.events, log.log) == before
     monkeypatch.undo()
     assert session(tmp_path).events == log.events
+    log.act(kind, "Ann", **data)  # the control: it would have changed something
+    assert (log.events, log.log) != before
 
 
 def test_two_processes_do_not_overwrite_each_other(tmp_path):
@@ -155,13 +234,16 @@ def test_two_browsers_lose_nothing_and_hear_of_each_other(tmp_path):
     event = log.act("weights", "Bob", set={"categorical": {"region": 0.2}}, browser="two", seen=0)
     assert log.overrode(event, 0) == []  # another column
     assert (log.sheet.weights["numeric"]["income"], log.sheet.weights["categorical"]["region"]) == (0.1, 0.2)
-    event = set_income(log, 0.3, name="Bob", browser="two", seen=0)
+    event = set_income(log, 0.3, browser="two", seen=0)  # Ann again, who has two browsers
     assert [each["n"] for each in log.overrode(event, 0)] == [1]
+    assert log.overrode(event, 1) == []  # she had seen it
     # Nobody takes back what they have not seen.
-    with pytest.raises(ConflictError, match="Bob has changed the weights since"):
-        log.act("undo", "Ann", browser="one", seen=1)
+    with pytest.raises(ConflictError, match="Ann has changed the weights since"):
+        log.act("undo", "Ann", browser="one", seen=2)
     log.act("undo", "Ann", browser="one", seen=3)
     assert log.sheet.weights["numeric"]["income"] == 0.1
+    event = set_income(log, 0.4, name="Bob", browser="one", seen=0)
+    assert [each["n"] for each in log.overrode(event, 0)] == [3]  # what was done in this browser is known there
 
 
 def test_a_file_of_another_table_or_kind_is_refused(tmp_path):

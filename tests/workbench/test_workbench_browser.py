@@ -147,12 +147,11 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
         commands = page.inner_text("#commands").splitlines()
     metric = read_metric_file(tmp_path / "mortgages.likewise" / "metric.toml")
     assert set(metric.protected) == {"race", "sex"}
-    words = commands[0].removeprefix("likewise ").replace("mortgages.likewise/model.skops", "again.skops")
-    done = run(tmp_path, words)
+    done = run(tmp_path, commands[0].removeprefix("likewise "))  # as printed
     assert done.exit_code == 0, done.output
     people = pd.read_csv(tmp_path / "mortgages.csv").drop(columns="decision")
     page_model, prompt_model = (
-        load_model(tmp_path / name) for name in ("mortgages.likewise/model.skops", "again.skops")
+        load_model(tmp_path / "mortgages.likewise" / name) for name in ("model.skops", "model-2.skops")
     )
     assert page_model.predict_proba(people).tobytes() == prompt_model.predict_proba(people).tobytes()
 
@@ -269,6 +268,53 @@ def test_two_browsers_and_a_killed_process(visit, hostile, tmp_path):
         assert row(page, "region").locator(".amount input").input_value() == ""
 
 
+def test_what_the_page_says_is_so(visit, tmp_path):
+    X, y = applicants(200)
+    X.assign(outcome=y).to_csv(tmp_path / "people.csv", index=False)
+    words = ("people.csv", "--target", "outcome", "--protected", "race")
+    with command(tmp_path, *words) as (address, process):
+        page = visit(address, "Ann")
+        # A weight whose blank lets it do nothing.
+        for field, value, event in ((".amount input", "2", 1), (".blank input", "0", 2)):
+            row(page, "debt").locator(field).fill(value)
+            row(page, "debt").locator(field).press("Enter")
+            page.evaluate("document.activeElement.blur()")
+            page.wait_for_selector(f"html[data-done='{event}']", state="attached")
+        assert row(page, "debt").locator(".price").inner_text() == "held at 0 points by “not known”"
+        # An error is in view wherever one is.
+        page.set_input_files("#start-file", {"name": "x.toml", "mimeType": "text/plain", "buffer": b"x ="})
+        page.wait_for_selector("#error:has-text('x.toml')")
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 500})
+            page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
+            assert page.evaluate("scrollY") > 200
+            box = page.locator("#error").bounding_box()
+            assert 0 <= box["y"] < box["y"] + box["height"] <= 500
+        page.set_viewport_size({"width": 1280, "height": 900})
+        # One pair has one figure, under one name.
+        page.click("#tab-pairs")
+        page.wait_for_selector("#cases li")
+        assert "boosting fitted to these 200 people, no guarantee" in page.inner_text("#cases-title")
+        case = page.locator("#cases li .data").first.inner_text()
+        page.click("#tab-people")
+        page.wait_for_selector("#people-detail:has-text('boosting fitted to these 200 people')")
+        assert page.inner_text("#people-detail").rpartition("guarantee: ")[2].split(",")[0] in case
+        assert page.evaluate("import('/static/dom.js').then((dom) => dom.whole(null))") != "0"
+        # Two members disagree.
+        page.click("#tab-pairs")
+        assert answer(page, "Ann", most="20") == answer(page, "Bob", most="60")
+        page.wait_for_selector(".conflict >> text=different answers to the same question")
+        assert page.locator(".conflict strong").all_inner_texts() == ["Ann", "Bob"]
+        said = page.locator("#answers li .data").all_text_contents()
+        process.kill()
+        process.wait(10)
+        page.context.close()
+    with command(tmp_path, *words) as (address, _):
+        page = visit(address, "Ann")
+        assert page.locator("#answers li .data").all_text_contents() == said  # at once
+        page.wait_for_selector(".conflict strong >> nth=1", state="attached")
+
+
 def test_by_keyboard_alone(visit, tmp_path):
     X, y = applicants(200)
     X.assign(outcome=y).to_csv(tmp_path / "people.csv", index=False)
@@ -286,10 +332,11 @@ def test_by_keyboard_alone(visit, tmp_path):
         assert "1 point = " in page.get_attribute("#w0", "aria-valuetext")
         page.keyboard.press("Control+z")
         page.wait_for_selector("html[data-done='2']", state="attached")
-        assert page.get_attribute("#w0", "aria-valuetext") == "must not matter"
+        assert page.get_attribute("#w0", "aria-valuetext") == "not used"
         page.focus("#w0-lock")
         page.keyboard.press("Enter")
         page.wait_for_selector("#w0-lock[aria-pressed=true]")
+        assert page.get_attribute("#w0", "aria-valuetext") == "must not matter"
         page.keyboard.press("Enter")  # unlocking wants a reason, and puts the cursor where it goes
         assert page.evaluate("document.activeElement.id") == "reason"
         page.keyboard.type("needed after all")

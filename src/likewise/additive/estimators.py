@@ -7,7 +7,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.frozen import FrozenEstimator
 
+from likewise._inner_estimator import in_order_of
 from likewise._optional import is_partitioned
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, THREADS, Rule, check_numbers, integer, one_of, positive
@@ -15,9 +17,9 @@ from likewise.additive.fit import FitOptions, fit_scorer
 from likewise.additive.objective import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.additive.scorer import AdditiveScorer
+from likewise.ask import answers, as_taken, is_plain_function
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
-from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 
@@ -59,8 +61,11 @@ def regression_targets(
 
 
 def _scores(teacher: Any, people: People, method: str) -> FloatArray:
-    ask = teacher if is_plain_function("teacher", teacher, (method,)) else getattr(teacher, method)
-    scores = check_numbers("The teacher's answers", ask(people.table))
+    is_plain_function("teacher", teacher, (method,))  # raises if it is not a model
+    scores = check_numbers(
+        "The teacher's answers",
+        answers(teacher, as_taken(teacher, in_order_of(FrozenEstimator(teacher), people).table), method),
+    )
     if not np.isfinite(scores).all():
         raise InvalidInputError("teacher must give finite scores; got NaN or infinity.")
     return scores

@@ -298,9 +298,10 @@ class ScorecardMixin:
 
         Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen
         categories; the link; the metric; and the guarantee, which ``likewise verify-card`` proves from these numbers.
-        A category is ``{"value": ..., "points": ...}`` with its value as it is, so that 1 and "1" are two; null is a
-        missing one. Values that JSON cannot represent are text, with their ``"type"``. For more than two classes,
-        points are lists with one value per class; with `outcome`, those of one class, which prove nothing on their own.
+        A category is ``{"value": ..., "points": ...}`` with its value as it was in training; null is a missing one, and
+        1 and "1" are one category. Values that JSON cannot represent are text, with their ``"type"``. For more than two
+        classes, points are lists with one value per class; with `outcome`, those of one class, which prove nothing on
+        their own.
         """
         from likewise.scorecard.export import card_document
 
@@ -334,8 +335,11 @@ class ScorecardMixin:
     def to_sql(self, outcome: Any = None) -> str:
         """An SQL expression for the probability of the outcome, the prediction, or, after `in_points`, the points.
 
-        Columns are referred to by name; categories are compared as exact text. The expression is plain SQL with
-        ``CASE``, ``EXP`` and arithmetic in double precision, and agrees with `predict_proba` (or `predict`) to 1e-12.
+        The expression is plain SQL with ``CASE``, ``CAST``, ``EXP`` and arithmetic in double precision, and agrees with
+        `predict_proba` (or `predict`) to 1e-12. Columns are referred to by name. Those of numbers, and of categories
+        that are numbers, must have a numeric type in the database; other categories are compared as text. ``NULL`` and
+        NaN are missing. What the model would read otherwise is refused: the score is NULL, or the database raises an
+        error.
 
         Examples
         --------
@@ -359,10 +363,10 @@ class ScorecardMixin:
         the ``likewise_error_bound`` in its metadata: 1e-15 for two classes, and 0 for the link "clip" and for
         regression (`docs/theory.md` §19). A card in whole points has an output ``points`` as well, without any error.
 
-        Inputs are one array ``X`` for a model of arrays, and otherwise one of shape (n, 1) per column on the card: text
-        for categories, doubles for numbers. NaN and empty text are missing. Categories are compared as text, 3 and
-        True as "3" and "True"; text that is not listed is unseen. Where `predict_proba` refuses a value, the output is
-        NaN.
+        Inputs are one array ``X`` for a model of arrays, and otherwise one of shape (n, 1) per column on the card:
+        doubles for numbers, and for categories that are numbers or booleans (1 and 0); text for other categories. NaN
+        and empty text are missing, and what is not listed is unseen. Where `predict_proba` refuses a value, the output
+        is NaN.
 
         Returns
         -------

@@ -16,16 +16,16 @@ from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, check_count, check_output_range
-from likewise.auditing.audit import check_tolerance
+from likewise.ask import Ask, is_plain_function
+from likewise.auditing.audit import check_tolerance, limit_under
 from likewise.auditing.pair_search import PairEvaluator, strategies_for
 from likewise.auditing.search_space import SearchSpace, build_search_space, restriction_of
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee
-from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.encoders import People, labels_of
-from likewise.pairs.model_outputs import predicted_outputs, probability_outputs, rows_for
+from likewise.pairs.model_outputs import asked_outputs, probability_outputs
 from likewise.verification.domain import Domain
 
 _ROUND = 20_000_000  # pairs after which the search restarts from other people
@@ -227,7 +227,7 @@ def attack(
             space,
             outputs,
             metric,
-            _limit(guarantee),
+            limit_under(guarantee),
             unit,
             check_tolerance(tolerance, unit),
             restriction_of(space, X, domain, only),
@@ -274,14 +274,21 @@ def _prepare(
                 "some people: they give the columns, ranges and categories."
             )
         people = metric.encode_rows(X)
-        space = build_search_space(metric, people.encoder, people.rows, [np.empty(0)] * len(people.encoder.names))
+        ask = Ask.of(model, X, people.encoder)
+        ask.refuse_merged()
+        ask.check()
+        no_breakpoints = [np.empty(0)] * len(people.encoder.names)
+        # Of the metrics, only a function of people takes a table.
+        with_tables = metric.known_weights(people.encoder) is None
+        space = build_search_space(
+            metric, people.encoder, people.rows, no_breakpoints, with_tables=with_tables, spell=ask.table
+        )
 
         def outputs(people: People) -> FloatArray:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings about made-up people
-                return predicted_outputs(model, rows_for(model, people), limits, getattr(model, "classes_", None))[0]
+                return asked_outputs(ask, limits, people.rows)[0]
 
-        outputs(space.people(people.rows[:1]))  # raises if the model cannot predict at all
     return space.accepted_by(outputs), outputs
 
 
@@ -289,14 +296,6 @@ def _as_given(space: SearchSpace, rows: FloatArray, X: Any) -> Any:
     """People in the columns in which they were given; an array stays one."""
     table, names = space.table(rows), space.encoder.raw_labels or labels_of(X)
     return table if names is None or isinstance(table, pd.DataFrame) else pd.DataFrame(table, columns=list(names))
-
-
-def _limit(guarantee: Guarantee | None) -> Callable[[FloatArray], FloatArray]:
-    """Difference allowed at a distance, in units of the outputs."""
-    if guarantee is None:
-        return lambda distance: distance
-    low, high = guarantee.output_range or (0.0, 1.0)
-    return lambda distance: guarantee.bound(distance) / (high - low)
 
 
 def _shares(answers: FloatArray, limits: tuple[float, float]) -> FloatArray:

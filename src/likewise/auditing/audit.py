@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,9 @@ from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import NON_NEGATIVE, check_count, short_repr
+from likewise._validation import NON_NEGATIVE, check_count, one_of, short_repr
 from likewise.exceptions import InvalidInputError
+from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
 from likewise.metrics.function import FunctionMetric
 from likewise.pairs.model_outputs import ModelOutputs
@@ -25,12 +26,10 @@ from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Difference, Groups, Points, listed
 from likewise.pairs.scans import SearchResult, cells_of, person_by_person, search_every_pair
 
-if TYPE_CHECKING:
-    from likewise.guarantees.guarantee import Guarantee
-
 N_SAMPLED = 2000  # random pairs, the same in every audit
 _MAX_COMPARED = 10_000  # distinct people under a FunctionMetric: 50 million pairs, all compared
 _SHOWN = 5  # pairs in a notebook
+_AGAINST = one_of("metric", "guarantee")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +67,8 @@ class Audit:
         people are few, and otherwise those that bounds did not decide.
     tolerance : float
     metric : Metric
+    guarantee : Guarantee or None
+        What outputs were compared with in place of the metric; ``violations`` then has its ``bound``.
     """
 
     n_pairs: int
@@ -83,6 +84,7 @@ class Audit:
     n_compared: int
     tolerance: float
     metric: Metric
+    guarantee: Guarantee | None = None
 
     def __repr__(self) -> str:
         return f"<Audit: {self.headline}>"
@@ -91,9 +93,14 @@ class Audit:
     def headline(self) -> str:
         """The result in a line."""
         if not self.n_violations:
-            return f"none of {self.n_pairs:,} pairs was found to exceed the metric"
+            return f"none of {self.n_pairs:,} pairs was found to exceed {self._limit}"
         verb = "exceeds" if self.n_violations == 1 else "exceed"
-        return f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} the metric, the worst by {self.max_excess:.3g}"
+        counted = f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} {self._limit}"
+        return f"{counted}, the worst by {self.max_excess:.3g}"
+
+    @property
+    def _limit(self) -> str:
+        return "the metric" if self.guarantee is None else "the guarantee"
 
     def abridged(self, max_columns: int = 6) -> pd.DataFrame:
         """The worst pairs for a screen: at most `max_columns` of the columns with a weight that differ, and a count."""
@@ -129,10 +136,11 @@ class Audit:
             )
         else:
             found = "No pair was found to exceed it."
+        allowed = "D" if self.guarantee is None else "the model's guarantee at distance D (guarantee_.bound)"
         return (
             f"Searched: all {self.n_pairs:,} pairs of the {self.n_samples:,} rows of X "
             f"({self.n_distinct:,} distinct), exactly. "
-            f"Limit: outputs may differ by D + {self.tolerance:.3g}, where D is {self.metric.definition}. "
+            f"Limit: outputs may differ by {allowed} + {self.tolerance:.3g}, where D is {self.metric.definition}. "
             f"Found: {found} "
             "Not searched: people who are not in X, features that the metric leaves out, other outputs that the "
             "model may give for the same people, and whether the metric is the right one."
@@ -149,6 +157,7 @@ def audit(
     tolerance: float | None = None,
     thresholds: Sequence[float] = (),
     n_worst: int = 100,
+    against: Literal["metric", "guarantee"] = "metric",
 ) -> Audit:
     """Search all pairs of people in `X` for outputs that differ by more than the distance between the people.
 
@@ -187,6 +196,11 @@ def audit(
         what a gate tolerates: see ``Audit.n_above``.
     n_worst : int, default=100
         How many of the worst pairs to list.
+    against : {"metric", "guarantee"}, default="metric"
+        What outputs are compared with: the distance, or ``model.guarantee_.bound`` of it, which is smaller where a
+        method guarantees more (``tanh(D)`` for a scorecard) and larger by the sampling error of a smoothed model. For
+        a model whose guarantee is under this metric, and up to 10,000 distinct people in memory, as every pair is
+        compared.
 
     Returns
     -------
@@ -217,6 +231,13 @@ def audit(
     """
     metric = check_metric(metric)
     n_worst = check_count("n_worst", n_worst)
+    _AGAINST.check("against", against)
+    guarantee = _guarantee_under(model, metric) if against == "guarantee" else None
+    if guarantee is not None and (is_partitioned(X) or predictions is not None):
+        raise InvalidInputError(
+            "against='guarantee' must have a model, and X a table in memory, whose every pair is compared. Take up to "
+            f"{_MAX_COMPARED:,} rows as a pandas DataFrame, and leave predictions out."
+        )
     if is_partitioned(X):
         from likewise.distributed.audit import audit as audit_partitions
 
@@ -229,7 +250,7 @@ def audit(
         return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
     people = metric.encode_rows(X)
     weights = metric.known_weights(people.encoder)
-    separable = weights is not None and weights.splits is not None
+    separable = weights is not None and weights.splits is not None and guarantee is None
     points = Points.of(people, weights if separable else None)
     model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
@@ -238,10 +259,14 @@ def audit(
     if weights is not None and separable:
         result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
     else:
-        result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst)
+        result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst, limit_under(guarantee))
     n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
     distances = metric.between(points.people.take(a), points.people.take(b))
     violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
+    if guarantee is not None:
+        between = metric.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
+        # What was compared with is the bound; the distance stands beside it.
+        violations = violations.assign(bound=violations["distance"], distance=between)
     return Audit(
         n_pairs=n * (n - 1) // 2,
         n_violations=result.n_violations,
@@ -256,7 +281,27 @@ def audit(
         n_compared=result.n_compared,
         tolerance=tolerance,
         metric=metric,
+        guarantee=guarantee,
     )
+
+
+def _guarantee_under(model: Any, metric: Metric) -> Guarantee:
+    own = getattr(model, "guarantee_", None)
+    if not isinstance(own, Guarantee) or not metric.is_learned_as(own.metric):
+        found = "has none" if own is None else f"has one under {own.metric!r}"
+        raise InvalidInputError(
+            f"against='guarantee' needs a model with a guarantee under metric; {type(model).__name__} {found}. Use "
+            "model.guarantee_.metric, or against='metric'."
+        )
+    return own
+
+
+def limit_under(guarantee: Guarantee | None) -> Callable[[FloatArray], FloatArray]:
+    """What outputs may differ by at a distance, as a share of their range: the guarantee's bound, or the distance."""
+    if guarantee is None:
+        return lambda distance: distance
+    low, high = guarantee.output_range or (0.0, 1.0)
+    return lambda distance: guarantee.bound(distance) / (high - low)
 
 
 def _search_boxes(
@@ -281,22 +326,27 @@ def _search_boxes(
 
 
 def _search_every_pair(
-    metric: Any, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+    metric: Any,
+    model_outputs: ModelOutputs,
+    groups: Groups,
+    limits: Sequence[float],
+    n_worst: int,
+    allowed: Callable[[FloatArray], FloatArray],
 ) -> tuple[SearchResult, list[int]]:
-    """The same for a distance that is a function, or has a matrix of categories: every pair is compared."""
+    """The same where every pair is compared: under functions, matrices of categories, and bounds of guarantees."""
     people, n = model_outputs.points.people, len(groups.first)
     if n > _MAX_COMPARED:
         raise InvalidInputError(
-            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, or "
-            "distances between categories that are not a sum of groups, every pair has to be compared. Draw some of "
-            "the rows, or use WeightedLp or TableMetric without them."
+            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, "
+            "distances between categories that are not a sum of groups, or against='guarantee', every pair has to be "
+            "compared. Draw some of the rows, or use WeightedLp or TableMetric without them."
         )
     metric.check_axioms(people)
     distinct = people.take(groups.first)
 
     def distances_after(i: int) -> FloatArray:
         distances: FloatArray = metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None)))
-        return distances / model_outputs.unit
+        return allowed(distances) / model_outputs.unit
 
     blocks = person_by_person(distances_after, model_outputs.outputs[groups.first])
     return search_every_pair(blocks, groups.count, limits[0], n_worst, limits[1:])

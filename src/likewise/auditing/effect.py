@@ -16,12 +16,12 @@ from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_output_range, check_positive, short_repr
+from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
 from likewise.auditing.excess import Excess, smallest_excess
 from likewise.auditing.exchange import Exchange, mean_interval, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.base import Metric, check_metric
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
@@ -182,7 +182,8 @@ def effect(
     The bound holds for all people of the domain, seen or not, and for the model as it computes, rounding included. It
     is in closed form for linear and additive models (this package's scorecards, EBM without interactions); by a search
     over boxes of people for trees, forests and boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of
-    the difference of two copies for ReLU networks. Other models have no bound, only the worst pair found. People
+    the difference of two copies for ReLU networks. It is an upper bound, and for three or more classes it may stay
+    above the worst pair there is (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People
     outside the domain, and columns that stand in for this one, are not covered.
 
     Parameters

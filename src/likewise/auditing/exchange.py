@@ -74,7 +74,10 @@ class Exchange:
                     low, high = np.where(gap > best, j, low), np.where(gap > best, i, high)
                     best = np.maximum(best, gap)
         each = np.arange(n)
-        return low, high, np.abs(outputs[each, high] - outputs[each, low]).sum(axis=1)
+        gaps = outputs[each, high] - outputs[each, low]
+        falls = gaps[each, np.abs(gaps).argmax(axis=1)] < 0  # of the class in which the two differ most
+        low, high = np.where(falls, high, low), np.where(falls, low, high)
+        return low, high, np.abs(gaps).sum(axis=1)
 
     def pairs(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Everybody with the two alternatives, as encoded people a (lower) and b, and the difference."""
@@ -164,8 +167,11 @@ class Exchange:
 def alternatives_of(space: InputSpace, columns: Sequence[int]) -> FloatArray:
     """Values that everybody is given: all categories, numbers over the range, or the most frequent combinations."""
     if len(columns) > 1:
-        seen, counts = np.unique(space.rows[:, list(columns)], axis=0, return_counts=True)
-        return seen[np.argsort(-counts, kind="stable")[:_ALTERNATIVES]]
+        given = space.rows[:, list(columns)]
+        # NaN differs from itself: each blank would be a combination of its own. Values are finite.
+        seen, counts = np.unique(np.where(np.isnan(given), np.inf, given), axis=0, return_counts=True)
+        seen = seen[np.argsort(-counts, kind="stable")[:_ALTERNATIVES]]
+        return np.where(np.isinf(seen), np.nan, seen)
     (column,) = columns
     held = space.domain.columns[space.names[column]]
     if isinstance(held, CategoricalDomain):

@@ -14,11 +14,12 @@ from likewise._fit_validation import seed_from
 from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count, check_names
+from likewise.ask import Ask
 from likewise.auditing.audit import check_tolerance
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.encoders import People
-from likewise.pairs.model_outputs import given_outputs, power_of_two_unit, predicted_outputs, rows_for
+from likewise.pairs.model_outputs import asked_outputs, given_outputs, power_of_two_unit
 from likewise.pairs.points import Points
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
@@ -119,8 +120,7 @@ def audit_groups(
     if len(people) < 2:
         raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
     if predictions is None:
-        classes = getattr(model, "classes_", None)
-        outputs, probable = predicted_outputs(model, rows_for(model, people, X), output_range, classes)
+        outputs, probable = asked_outputs(Ask.of(model, X, people.encoder), output_range)
     else:
         outputs, probable = given_outputs(predictions, len(people), output_range)
     if outputs.shape[1] != 1:

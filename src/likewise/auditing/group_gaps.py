@@ -12,11 +12,12 @@ from likewise._subsample import fixed_sample
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
 from likewise.additive.scorer import AdditiveScorer
+from likewise.ask import Ask
 from likewise.auditing.ceiling import largest_confidence
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
 from likewise.metrics.encoders import People
-from likewise.pairs.model_outputs import given_outputs, predicted_outputs, rows_for
+from likewise.pairs.model_outputs import asked_outputs, given_outputs
 from likewise.pairs.points import Points
 
 _MOST_VALUES = 20
@@ -92,8 +93,7 @@ def group_gaps(
     given = pd.DataFrame(people.table)
     (name,) = check_names("column", [column], list(given))
     if predictions is None:
-        classes = getattr(model, "classes_", None)
-        outputs, probable = predicted_outputs(model, rows_for(model, people, X), output_range, classes)
+        outputs, probable = asked_outputs(Ask.of(model, X, people.encoder), output_range)
     else:
         outputs, probable = given_outputs(predictions, len(people), output_range)
     own_range = output_range or getattr(getattr(model, "guarantee_", None), "output_range", None)

@@ -13,6 +13,7 @@ import pandas as pd
 from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names, short_repr
+from likewise.ask import unseen_value
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
@@ -49,6 +50,8 @@ class SearchSpace:
         Numbers that may be missing.
     with_tables : bool
         Whether the model takes tables, not arrays of numbers.
+    spell : callable, optional
+        From encoded people to a table, in the spelling in which people were given; None decodes.
     refused : tuple of str
         Kinds of values that the model refuses.
     """
@@ -63,6 +66,7 @@ class SearchSpace:
     choices: tuple[FloatArray, ...]
     nullable: BoolArray
     with_tables: bool
+    spell: Callable[[FloatArray], Any] | None = None
     refused: tuple[str, ...] = ()
 
     @property
@@ -93,6 +97,8 @@ class SearchSpace:
 
     def table(self, rows: FloatArray) -> Any:
         """People as a model takes them; unseen categories get a value that the encoder does not know."""
+        if self.spell is not None:
+            return self.spell(rows)
         known = np.where(self.encoder.is_number | (rows != UNSEEN), rows, 0.0)
         table = self.encoder.decode(known)
         for i, column in enumerate(self.encoder.columns):
@@ -182,7 +188,13 @@ class SearchSpace:
 
 
 def build_search_space(
-    metric: Metric, encoder: Encoder, rows: FloatArray | None, known: list[FloatArray], *, with_tables: bool = True
+    metric: Metric,
+    encoder: Encoder,
+    rows: FloatArray | None,
+    known: list[FloatArray],
+    *,
+    with_tables: bool = True,
+    spell: Callable[[FloatArray], Any] | None = None,
 ) -> SearchSpace:
     """Build the search space from a metric, an encoder, and people or breakpoints.
 
@@ -196,6 +208,8 @@ def build_search_space(
         Landmarks that the model itself knows, per column; without people, they give the range of the columns.
     with_tables : bool
         Whether the model takes tables.
+    spell : callable, optional
+        As in `SearchSpace`.
     """
     if rows is not None and not len(rows):
         raise InvalidInputError("X must hold at least one person to start from; got none.")
@@ -222,7 +236,7 @@ def build_search_space(
         scales, nullable, p = weights.scales, numbers & ~np.isnan(weights.missing), weights.p
     continuous = np.array([not len(values) for values in choices])
     space = SearchSpace(
-        encoder, np.zeros((1, d)), low, high, scales, p, breakpoints, choices, nullable & continuous, with_tables
+        encoder, np.zeros((1, d)), low, high, scales, p, breakpoints, choices, nullable & continuous, with_tables, spell
     )
     if rows is None:
         rows = _synthetic_rows(space)
@@ -320,28 +334,6 @@ def restriction_of(space: SearchSpace, X: Any, domain: Domain | None, only: Any)
     if absent:
         raise InvalidInputError(f"domain must say what {absent[0]!r} can hold; it has {list(domain.columns)}.")
     return Restriction(space, domain, columns)
-
-
-def unseen_value(column: CategoricalColumn) -> Any:
-    """A value that a categorical column did not hold when its encoder was fitted; None if a Boolean held both.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> unseen_value(CategoricalColumn.learn(pd.Series(["north", "south"], name="region")))
-    'another'
-    >>> unseen_value(CategoricalColumn.learn(pd.Series([1, 2], name="code")))
-    3
-    """
-    levels = {*column.levels, *(column.categories or ())}
-    if levels <= {True, False}:
-        return next((value for value in (True, False) if value not in levels), None)
-    if all(isinstance(value, (int, float)) for value in levels):
-        return max(levels, default=0) + 1
-    name = "another"
-    while name in levels:
-        name += "?"
-    return name
 
 
 def _synthetic_rows(space: SearchSpace) -> FloatArray:

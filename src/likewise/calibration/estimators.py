@@ -17,6 +17,7 @@ from likewise._inner_estimator import (
     folds_for,
     inner_classifier,
     inner_for,
+    metric_of,
     seed_inner,
 )
 from likewise._typing import FloatArray
@@ -134,14 +135,12 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
     @property
     def metric(self) -> Metric | None:  # type: ignore[override]
         """The inner estimator's metric."""
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        inner = self.estimator.estimator if frozen else self.estimator
-        return inner.guarantee_.metric if frozen and hasattr(inner, "scorer_") else getattr(inner, "metric", None)
+        return metric_of(self.estimator)
 
     def _metric_to_enforce(self) -> Metric | None:
         inner = inner_classifier(self.estimator)
         METRIC.check("metric of the estimator", inner.metric)
-        return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner.metric
+        return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner._metric_to_enforce()
 
     @property
     def map_(self) -> Calibrator:
@@ -173,7 +172,8 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         counts = np.ones(len(y)) if weights is None else weights
         found = MAPS[self.method].fit(scores[counts > 0], codes[counts > 0], counts[counts > 0])
         self.estimator_ = inner
-        return RecalibratedScorer(_guarantee(inner.guarantee_, found), inner.scorer_, inner.encoder_, found)
+        guarantee = _guarantee(inner.guarantee_, metric, found)
+        return RecalibratedScorer(guarantee, inner.scorer_, inner.encoder_, found)
 
     def _scored(
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
@@ -188,7 +188,8 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         given = self._inner_weights(weights)
         scores = np.full((len(people), len(self.classes_)), np.nan)
         for train, test in folds_for(people, y, self.classes_, self.cv, int(state.randint(2**31))):
-            model = fit_weighted(inner, people.take(train).table, y[train], None if given is None else given[train])
+            some = people.take(train).named_table()
+            model = fit_weighted(inner, some, y[train], None if given is None else given[train])
             if len(model.classes_) < len(self.classes_):
                 raise InvalidInputError(f"cv must leave every class in training; a fold has only {model.classes_}.")
             scores[test] = self._scores(model, people.take(test))
@@ -196,7 +197,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
             raise InvalidInputError(
                 f"cv must hold out every person once; row {int(np.isnan(scores).any(axis=1).argmax())} never is."
             )
-        return fit_weighted(inner, people.table, y, given), scores
+        return fit_weighted(inner, people.named_table(), y, given), scores
 
     def _scores(self, model: ConstrainedClassifier, people: People) -> FloatArray:
         scale = scale_of(model.guarantee_)
@@ -217,11 +218,11 @@ def scale_of(guarantee: Guarantee) -> Bound:
     return guarantee.curve if not guarantee.slack else Bound()
 
 
-def _guarantee(inner: Guarantee, found: Calibrator) -> Guarantee:
+def _guarantee(inner: Guarantee, metric: Metric, found: Calibrator) -> Guarantee:
     # Sampled probabilities are calibrated, so their error applies to `decide` too and belongs to the curve.
     curve = LoosenedBound(inner.epsilon) if inner.epsilon else found.curve
     basis = f"The calibrator has a slope of at most 1 in the score of the inner model. {inner.basis}"
-    return Guarantee(inner.metric, curve, inner.level, basis, delta=inner.delta, n_draws=inner.n_draws)
+    return Guarantee(metric, curve, inner.level, basis, delta=inner.delta, n_draws=inner.n_draws)
 
 
 def _with_column(matrix: FloatArray, k: int, other: FloatArray) -> FloatArray:

@@ -221,7 +221,6 @@ class _AuditJob:
         from likewise.cli.column_kinds import Kinds
         from likewise.cli.dataset import PeopleTable
 
-        of_model = Kinds() if self.model is None else Kinds.of_model(self.model)
         people = PeopleTable.read(
             source.table,
             self.metric,
@@ -229,8 +228,7 @@ class _AuditJob:
             echo.note,
             id_column=source.id_column,
             others=[] if self.scores is None else [self.scores],
-            as_text=of_model.as_text,
-            orders=of_model.orders,
+            of_model=None if self.model is None else Kinds.of_model(self.model),
         )
         output_range, predictions = self.output_range, self.predictions
         if self.scores is not None:
@@ -311,6 +309,7 @@ def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:
         raise FileError(f"{where} has no column {absent[0]!r}, which the model needs.")
     unseen = Unseen(model)
     unseen.look(X)
+    unseen.stop(where)
     unseen.tell(echo.note)
     X, output_range = X[model_columns(model, X)], model.guarantee_.output_range
     if output_range is None:

@@ -29,9 +29,9 @@ from likewise._progress import progress_bar
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._writing import atomic_write, write_csv
-from likewise.cli.column_kinds import Kinds, as_naturally_typed
+from likewise.cli.column_kinds import Kinds
 from likewise.cli.console import Dialect, Note, no_note
-from likewise.cli.table_io import Batches, ReadBatch, Unseen, kind_of
+from likewise.cli.table_io import Batches, ReadBatch, Unseen, as_it_is, kind_of
 from likewise.decisions.round_record import DecisionRule
 from likewise.distributed.cluster import connected
 from likewise.exceptions import FileError, InvalidInputError
@@ -168,7 +168,7 @@ def score_file(
         With the progress, and how to resume.
     """
     source, target = Path(source), Path(target)
-    keep = tuple(dict.fromkeys((*([] if id_column is None else [id_column]), *keep)))
+    keep = columns_kept(id_column, keep)
     if kind_of(target) and target.resolve() == source.resolve():
         raise FileError(f"Scores must go into a file other than the table itself; got {target}.")
     dialect = dialect or Dialect()
@@ -219,6 +219,11 @@ def score_file(
             raise
         _remove(parts)
         return total
+
+
+def columns_kept(id_column: str | None, keep: tuple[str, ...]) -> tuple[str, ...]:
+    """Columns of the table to repeat in the output, the id first."""
+    return tuple(dict.fromkeys((*([] if id_column is None else [id_column]), *keep)))
 
 
 def _check_columns(people: Batches, model: Any, keep: tuple[str, ...]) -> None:
@@ -385,16 +390,19 @@ def _join(parts: list[Path], total: int, target: Path, texts: tuple[str, ...] = 
         packed = target.name.lower().endswith(".gz")
         with gzip.open(temporary, "wb") if packed else open(temporary, "wb") as file:
             for i, part in enumerate(parts):
-                write_csv(pd.read_parquet(part), file, index=False, header=i == 0)
+                write_csv(as_it_is(pq.read_table(part)), file, index=False, header=i == 0)
 
 
 def _schema(parts: list[Path], texts: tuple[str, ...]) -> pa.Schema:
-    """The types of all parts together; text that is whole numbers throughout, such as ids, is stored as such."""
+    """The types of all parts together; text that is whole numbers throughout, such as ids, is stored as such.
+
+    Only where their digits are the text: neither 0007 nor 1.0 is an integer.
+    """
     schema = pa.unify_schemas([pq.read_schema(part) for part in parts], promote_options="permissive")
     for i, column in enumerate(schema):
         if column.name in texts:
             read = (pd.read_parquet(part, columns=[column.name])[column.name] for part in parts)
-            if all(pd.api.types.is_integer_dtype(as_naturally_typed(values).dtype) for values in read):
+            if all(values.str.fullmatch(r"0|-?[1-9]\d{0,17}").all() for values in read):
                 schema = schema.set(i, pa.field(column.name, pa.int64()))
     return schema.remove_metadata()
 

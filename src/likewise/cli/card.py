@@ -170,7 +170,7 @@ def verify_card(echo: Output, card: Path, people: Path | None) -> None:
     from likewise import verify_card as checker
 
     try:
-        document = json.loads(card.read_text(encoding="utf-8"))
+        document = checker.load(card.read_text(encoding="utf-8"))
         checker.prove(document)
         claim = document["guarantee"]
         echo(

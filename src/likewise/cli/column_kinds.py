@@ -19,7 +19,7 @@ from likewise._typing import BoolArray, FloatArray
 from likewise.cli.console import Dialect, Note, no_note
 from likewise.exceptions import FileError
 from likewise.metrics.categories import check_order
-from likewise.metrics.columns import CategoricalColumn, NumericColumn, canonical_texts
+from likewise.metrics.columns import CategoricalColumn, NumericColumn, canonical_category, canonical_texts
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 _OTHER_DATE = r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}"
@@ -30,6 +30,30 @@ _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_40
 _SHOWN_ROWS = 3
 _MANY_NUMBERS = 4  # per other value: the column is nearly numeric
 _FEW_VALUES = 10
+BLANKS = frozenset(
+    [
+        "",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "-1.#IND",
+        "-1.#QNAN",
+        "-NaN",
+        "-nan",
+        "1.#IND",
+        "1.#QNAN",
+        "<NA>",
+        "N/A",
+        "NA",
+        "NULL",
+        "NaN",
+        "None",
+        "n/a",
+        "nan",
+        "null",
+    ]
+)
+"""Text that stands for a missing value, as in pandas, unless a model or a metric knows it as a category."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +68,15 @@ class Kinds:
         Ordered categories that a model or a metric reads as numbers.
     complete : collection of str
         Numeric columns without missing values.
+    known : mapping from str to collection
+        Categories that a model or a metric lists, of which one may be written like a blank, such as NA for Namibia.
     """
 
     numeric: Collection[str] = ()
     categorical: Collection[str] = ()
     orders: Mapping[str, NumericColumn] = field(default_factory=dict)
     complete: Collection[str] = ()
+    known: Mapping[str, Collection[Any]] = field(default_factory=dict)
 
     @classmethod
     def of_metric(cls, metric: Any) -> Kinds:
@@ -57,7 +84,9 @@ class Kinds:
         numeric = [name for name in metric.numeric if name not in metric.hidden]
         complete = [name for name in numeric if name not in metric.missing]
         orders = {name: NumericColumn(name, listed) for name, listed in metric.order.items()}
-        return cls(tuple(metric.numeric), tuple(metric.categorical), orders, tuple(complete))
+        known = {name: [each for group in groups for each in group] for name, groups in metric.groups.items()}
+        known |= {name: [*rows, *(c for row in rows.values() for c in row)] for name, rows in metric.distances.items()}
+        return cls(tuple(metric.numeric), tuple(metric.categorical), orders, tuple(complete), known)
 
     @classmethod
     def of_model(cls, model: Any) -> Kinds:
@@ -71,12 +100,33 @@ class Kinds:
         numeric = [str(c.name) for c in columns if isinstance(c, NumericColumn) and c.name not in orders]
         categorical = [str(c.name) for c in columns if isinstance(c, CategoricalColumn)]
         kept = tuple(name for name in complete if name in numeric or name in orders)
-        return cls(tuple(numeric), tuple(categorical), orders, kept)
+        known = {str(c.name): c.levels for c in columns if isinstance(c, CategoricalColumn)}
+        return cls(tuple(numeric), tuple(categorical), orders, kept, known)
 
     @property
     def as_text(self) -> list[str]:
         """Columns of a CSV file to read as text."""
         return [*self.categorical, *self.orders]
+
+    def blanked(self, column: pd.Series[Any]) -> pd.Series[Any]:
+        """A column with text that stands for a missing value replaced by one."""
+        name = str(column.name)
+        order = self.orders.get(name)
+        return with_blanks(column, self.known.get(name, ()) if order is None else order.categories or ())
+
+
+def with_blanks(column: pd.Series[Any], known: Collection[Any] = ()) -> pd.Series[Any]:
+    """A column with text that stands for a missing value replaced by one, unless it is a `known` category.
+
+    Examples
+    --------
+    >>> with_blanks(pd.Series(["NA", "", "FR"])).isna().tolist(), with_blanks(pd.Series(["NA", ""]), ["NA"]).tolist()
+    ([True, True, False], ['NA', nan])
+    """
+    if _kind_of_objects(column) is None:
+        return column
+    absent = column.isin(BLANKS.difference(map(canonical_category, known)))
+    return column.astype(object).mask(absent, np.nan) if absent.any() else column
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +200,7 @@ class _ParsedValue:
             except ValueError:  # such as a 13th month
                 return cls(np.nan)
             return cls(_days_of(moment), is_date=True)
-        return cls(np.nan, blank=not text)
+        return cls(np.nan, blank=text in BLANKS)
 
 
 def _days_of(moment: datetime) -> float:
@@ -206,7 +256,9 @@ class Faults:
                 )
         for name, found in self._wrong.items():
             hint = (
-                "Correct the table."
+                "Correct the table; if the sign in it is a decimal comma, say --decimal ','."
+                if of_model and "," in str(found.example)
+                else "Correct the table."
                 if of_model
                 else "Correct it, leave it blank where the number is not known, or give the column a weight under "
                 "[categorical] in the metric file."
@@ -277,10 +329,11 @@ def as_kinds(
         changed[name] = _whole_where_possible(numbers.values)
     for name, order in kinds.orders.items():
         if name in table.columns:
-            changed[name] = order.decode(order.encode(table[name]))
+            changed[name] = order.decode(order.encode(kinds.blanked(table[name])))
     for name in kinds.categorical:
         if name in table.columns:
-            changed[name] = as_naturally_typed(table[name]) if natural else canonical_texts(table[name])
+            column = kinds.blanked(table[name])
+            changed[name] = as_naturally_typed(column) if natural else canonical_texts(column)
     return table.assign(**changed) if changed else table
 
 
@@ -333,7 +386,9 @@ def infer_kinds(
     changed: dict[str, Any] = {}
     dates: list[str] = []
     for name in map(str, table.columns):
-        column = table[name]
+        column = with_blanks(table[name])
+        if column is not table[name]:
+            changed[name] = column
         if name in categorical:
             changed[name] = canonical_texts(column)
         elif _is_padded(column):
@@ -341,7 +396,7 @@ def infer_kinds(
         elif pd.api.types.is_datetime64_any_dtype(column.dtype) or _may_be_numbers(column):
             read = read_numbers(column, dialect)
             if not read.is_plain:
-                _note_almost_numbers(name, column, read, note)
+                _note_almost_numbers(name, column, read, dialect, note)
                 continue
             _note_reading(name, read, note)
             changed[name] = read.values
@@ -372,8 +427,9 @@ def _kind_of_objects(column: pd.Series[Any]) -> str | None:
     return pd.api.types.infer_dtype(column, skipna=True)
 
 
-def _note_almost_numbers(name: str, column: pd.Series[Any], read: Numbers, note: Note) -> None:
-    """Note text that is nearly all numbers, and dates in another format."""
+def _note_almost_numbers(name: str, column: pd.Series[Any], read: Numbers, dialect: Dialect, note: Note) -> None:
+    """Note text that is nearly all numbers, and dates in another format; raise for decimals with the other sign."""
+    _refuse_other_decimals(name, column, dialect)
     places = np.flatnonzero(read.wrong)
     n_numbers = int(column.notna().sum()) - len(places)
     if len(places) and n_numbers >= _MANY_NUMBERS * len(places) and len(np.unique(read.values)) > _FEW_VALUES:
@@ -389,4 +445,17 @@ def _note_almost_numbers(name: str, column: pd.Series[Any], read: Numbers, note:
         note(
             f"Column {name!r} looks like dates, such as {texts.iloc[0]!r}; each is a category of its own. Write them "
             "as YYYY-MM-DD to have them read as days."
+        )
+
+
+def _refuse_other_decimals(name: str, column: pd.Series[Any], dialect: Dialect) -> None:
+    """Raise if all values are numbers, and some have decimals, by the other decimal sign only."""
+    sign = "," if dialect.decimal == "." else "."
+    other = Dialect(";", decimal=sign)
+    texts = pd.Series(column.dropna().unique()).astype(str).str.strip()
+    decimals = texts[~texts.str.fullmatch(dialect.plain_number) & ~texts.str.fullmatch(dialect.grouped_number)]
+    if len(decimals) and (texts.str.fullmatch(other.plain_number) | texts.str.fullmatch(other.grouped_number)).all():
+        raise FileError(
+            f"Column {name!r} has numbers such as {decimals.iloc[0]!r}. Say --decimal {sign} if {sign!r} is their "
+            f"decimal sign, or --categorical {name} if they are codes."
         )

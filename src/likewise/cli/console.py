@@ -145,7 +145,8 @@ class Dialect:
     def grouped_number(self) -> str:
         """Pattern of a number whose thousands may be grouped, with or without a currency sign."""
         group = re.escape("," if self.decimal == "." else ".")
-        return rf"[-+]?[$€£]?(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)(?:{re.escape(self.decimal)}\d+)?"
+        # No group of thousands begins with 0: "0,125" is an eighth in another notation.
+        return rf"[-+]?[$€£]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)(?:{re.escape(self.decimal)}\d+)?"
 
 
 def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from likewise.cli.console import Dialect, Note, no_note
 from likewise.cli.table_io import check_columns, named, read_table
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import MetricFile, read_metric_file
-from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, is_numeric
+from likewise.metrics.columns import UNSEEN, CategoricalColumn, is_numeric
 from likewise.metrics.table import TableMetric
 
 _FEW_CLASSES, _MOST_CLASSES = 10, 50
@@ -245,20 +245,21 @@ class PeopleTable:
         id_column: str | None = None,
         others: Sequence[str] = (),
         as_text: Sequence[str] = (),
-        orders: Mapping[str, NumericColumn] = MappingProxyType({}),
+        of_model: Kinds | None = None,
     ) -> PeopleTable:
         """Read a table with the columns of a metric, an id column and `others`.
 
-        The columns `as_text` are read as text; `orders` are ordered categories that the metric does not list.
+        The columns `as_text` are read as text. Orders and categories that the metric does not list are those
+        `of_model`, a model to be asked as well.
         """
-        kinds = Kinds.of_metric(metric)
+        kinds, of_model = Kinds.of_metric(metric), of_model or Kinds()
         beside = [*others, *([] if id_column is None else [id_column])]
-        texts = [*kinds.as_text, *as_text, *beside[len(others) :]]
+        texts = [*kinds.as_text, *of_model.as_text, *as_text, *beside[len(others) :]]
         whole = read_table(path, dialect, note, as_text=texts)
         check_columns(whole, beside, path)
         ids = None if id_column is None else whole[id_column]
         faults = Faults(ids)
-        kinds = replace(kinds, orders={**orders, **kinds.orders})
+        kinds = replace(kinds, orders={**of_model.orders, **kinds.orders}, known={**kinds.known, **of_model.known})
         X = as_kinds(select_columns(whole, metric, path, note, ignore=beside), kinds, dialect, faults, note)
         faults.stop(named(path))
         return cls(path, dialect, whole, X, ids)

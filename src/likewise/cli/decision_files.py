@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from likewise._fit_validation import model_columns
-from likewise._shared_draw import key_commitment
+from likewise._shared_draw import SharedDraw, key_commitment
 from likewise._writing import atomic_write, quoted
 from likewise.cli.batch_scoring import BATCH_ROWS, ScoringJob, score_file
 from likewise.cli.column_kinds import Kinds
@@ -37,8 +37,10 @@ def record_of(out: Path) -> Path:
     return Path(f"{out}.round.json")
 
 
-def write_record(job: ScoringJob, key: bytes, model: Path, table: Path, out: Path, n_people: int) -> RoundRecord:
-    """Write the record of a round beside its decisions."""
+def write_record(
+    job: ScoringJob, key: bytes, model: Path, table: Path, out: Path, kept: Sequence[str], n_people: int
+) -> RoundRecord:
+    """Write the record of a round beside its decisions, once all of these are seen to follow from its draw."""
     assert job.draw is not None
     assert job.rule is not None
     record = RoundRecord(
@@ -48,10 +50,15 @@ def write_record(job: ScoringJob, key: bytes, model: Path, table: Path, out: Pat
         opening=job.draw.opening.hex(),
         rule=job.rule,
         n_people=n_people,
+        kept=tuple(kept),
         model=digest_of(model),
         table=digest_of(table),
         decisions=digest_of(out),
-    )
+    ).sealed(key)
+    try:
+        verify(out, record)  # parts that were resumed could be of another draw
+    except VerificationError as error:
+        raise FileError(f"No record was written: {error} Delete {out}, and decide again.") from None
     with atomic_write(record_of(out)) as temporary:
         temporary.write_text(record.to_json(), encoding="utf-8")
     return record
@@ -77,17 +84,18 @@ def digest_of(path: Path) -> str:
         raise FileError(f"Cannot read {path}: {error.strerror}.") from None
 
 
-def verify(out: Path, record: RoundRecord, id_column: str | None = None) -> int:
+def verify(out: Path, record: RoundRecord, id_column: str | None = None, key: bytes | None = None) -> int:
     """Recompute every decision from the draw of the record and the stored probabilities; return their number.
+
+    Also compare the file with the digest in the record, and the record with its own digest, and with a key its seal.
 
     Raises
     ------
     VerificationError
     """
-    try:
-        draw = record.draw
-    except InvalidInputError as error:
-        raise VerificationError(f"{record_of(out)}: {error}") from None
+    draw = _opened(out, record)
+    if key is not None and (why := record.changes(key)) is not None:
+        raise VerificationError(f"{record_of(out)}: {why}")
     labels = np.array([quoted(label) for label in record.rule.labels], dtype=object)
     n = wrong = 0
     first = ""
@@ -114,22 +122,35 @@ def verify(out: Path, record: RoundRecord, id_column: str | None = None) -> int:
             f"{out} was changed after the round: its digest is not that of the record. Every decision follows from its "
             "own row, so probabilities or other columns were changed; give the model and the table to find the row."
         )
+    if (why := record.changes()) is not None:
+        raise VerificationError(f"{record_of(out)}: {why}")
     return n
+
+
+def _opened(out: Path, record: RoundRecord) -> SharedDraw:
+    try:
+        return record.draw
+    except InvalidInputError as error:
+        raise VerificationError(f"{record_of(out)}: {error}") from None
 
 
 def verify_scores(
     out: Path, record: RoundRecord, model: Path, table: Path, dialect: Dialect, id_column: str | None
 ) -> None:
-    """Score the table again and compare probabilities; raise `VerificationError` at the first that differs."""
+    """Score the table again; raise `VerificationError` at the first probability, or id, that differs.
+
+    What was repeated beside the decisions must be in the table, in the same row and to the letter: otherwise somebody
+    else's decision could be put beside an id.
+    """
     for name, path, digest in (("model", model, record.model), ("table", table, record.table)):
         if digest_of(path) != digest:
             raise VerificationError(f"{path} is not the {name} of the round: its digest is not that of the record.")
     with tempfile.TemporaryDirectory(prefix="likewise-") as place:
-        again = Path(place) / "again.parquet"
-        job = ScoringJob(model.read_bytes(), draw=record.draw, rule=record.rule)
-        score_file(job, table, again, dialect=dialect)
-        n, columns = 0, record.rule.columns
-        stored_rows, computed_rows = _rows_of(out, record.rule, id_column), _rows_of(again, record.rule, None)
+        again = Path(place) / out.name
+        job = ScoringJob(model.read_bytes(), draw=_opened(out, record), rule=record.rule)
+        score_file(job, table, again, keep=record.kept, dialect=dialect)
+        n, columns, kept = 0, record.rule.columns, list(record.kept)
+        stored_rows, computed_rows = (_rows_of(path, record.rule, id_column, kept) for path in (out, again))
         for stored, computed in _aligned(stored_rows, computed_rows):
             if len(stored) != len(computed):
                 raise VerificationError(f"{out} does not have one row for each of {table}.")
@@ -141,6 +162,14 @@ def verify_scores(
                     f"{_row_name(n + at, stored, at, id_column)} of {out} has probabilities that the model does not "
                     f"give: {columns[column]} is {given[at, column]:.6g}, and should be {right[at, column]:.6g}."
                 )
+            for name in kept:
+                both = zip(stored[name], computed[name], strict=True)
+                at = next((i for i, (a, b) in enumerate(both) if a != b and not (pd.isna(a) and pd.isna(b))), -1)
+                if at >= 0:
+                    raise VerificationError(
+                        f"row {n + at + 1} of {out} has {name} {stored[name].iloc[at]!s}; in this row of {table} it is "
+                        f"{computed[name].iloc[at]!s}. Decisions stand beside other people."
+                    )
             n += len(stored)
 
 
@@ -164,11 +193,11 @@ def _row_name(position: int, rows: pd.DataFrame, at: int, id_column: str | None)
     return name if id_column is None else f"{name} ({id_column} {rows[id_column].iloc[at]})"
 
 
-def _rows_of(path: Path, rule: DecisionRule, id_column: str | None) -> Iterator[pd.DataFrame]:
-    """Probabilities as numbers, decisions and ids as text, some rows at a time."""
+def _rows_of(path: Path, rule: DecisionRule, id_column: str | None, kept: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
+    """Probabilities as numbers, decisions and what was kept as it is written, some rows at a time."""
     if not path.is_file():
         raise FileError(f"There is no file {path}.")
-    needed = [*rule.columns, "decision", *([] if id_column is None else [id_column])]
+    needed = list(dict.fromkeys([*rule.columns, "decision", *kept, *([] if id_column is None else [id_column])]))
     kind, names = kind_of(path), Batches(path, BATCH_ROWS).columns
     absent = [name for name in needed if name not in names]
     if absent:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, echo_coverage, next_command
+from likewise.cli.console import Dialect, Output, command, echo_coverage, next_command
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def enforce(
     Example: likewise enforce loans.csv --target approved --metric metric.toml --method additive --out model.skops
     """
     from likewise.auditing.coverage import measure_coverage
-    from likewise.cli.table_io import hinted, in_partitions
+    from likewise.cli.model_spelling import SpellingOfModel
+    from likewise.cli.table_io import hinted, in_partitions, named
     from likewise.cli.training import build_baselines, build_estimator, fit_and_measure, inner_model
     from likewise.io import check_output_path, save_model, unused_path
 
@@ -126,6 +128,10 @@ def enforce(
         return
     data, metric = source.load(echo.note, natural=inner.endswith(".skops"))  # a model that was trained elsewhere
     model = inner_model(data, inner)
+    if inner.endswith(".skops"):
+        spelling = SpellingOfModel.of(model, list(getattr(model, "feature_names_in_", data.X.columns)))
+        X = spelling.applied_to(data.X, source.dialect or Dialect(), named(source.table), echo.note)
+        data = replace(data, X=X)
     if "vote" in smoothing and not data.is_classification:
         raise InvalidInputError(f"--vote is for a classification; {source.target!r} is a regression, by the mean.")
     if "draws" in smoothing:

@@ -25,7 +25,6 @@ KINDS = (
     "a file of likewise or scikit-learn (.skops), XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm) or ONNX "
     "(.onnx), the URL of a scoring server (http://...), or a Python function (module:function)"
 )
-_BOOSTERS = ("xgboost", "lightgbm", "catboost")
 
 
 def file_of(name: str | None) -> Path | None:
@@ -105,13 +104,15 @@ def check_taken(option: str, names: Sequence[str], people: pd.DataFrame) -> None
 
 
 def answers_of(model: Any, people: pd.DataFrame) -> Any:
-    """What a model of another system answers for the people."""
-    import numpy as np
+    """What a model of another system answers for the people; raises if it knows no value of a column."""
     import pandas as pd
 
-    if hasattr(model, "predict_proba"):
-        return pd.DataFrame(model.predict_proba(people), columns=getattr(model, "classes_", None))
-    return np.asarray(model.predict(people) if hasattr(model, "predict") else model(people))
+    from likewise.ask import answers, as_taken, check_known
+
+    taken = as_taken(model, people)
+    check_known(model, taken)
+    found = answers(model, taken)
+    return pd.DataFrame(found, columns=getattr(model, "classes_", None)) if hasattr(model, "predict_proba") else found
 
 
 @dataclass(frozen=True)
@@ -131,34 +132,50 @@ class PeopleSource:
         """
         from likewise.base import ConstrainedEstimator
         from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
-        from likewise.cli.table_io import check_columns, named, read_table
+        from likewise.cli.model_spelling import SpellingOfModel
+        from likewise.cli.table_io import Unseen, check_columns, named, read_table
 
-        known = list(getattr(model, "feature_names_in_", getattr(model, "feature_names_", [])))
         kinds = Kinds.of_model(model) if isinstance(model, ConstrainedEstimator) else None
         ids, where = [] if self.id_column is None else [self.id_column], named(self.table)
-        as_text = [*self.categorical, *ids, *([] if kinds is None else kinds.as_text)]
+        own = list(getattr(model, "feature_names_in_", getattr(model, "feature_names_", [])))
+
+        def taken(names: list[str]) -> list[str]:
+            return own or [name for name in names if name not in (*ids, *self.drop)]
+
+        def as_text(names: list[str]) -> list[str]:
+            known = SpellingOfModel.of(model, taken(names)).columns if kinds is None else kinds.as_text
+            return [*self.categorical, *ids, *known]
+
         whole = read_table(self.table, self.dialect, echo.note, as_text=as_text, padded=kinds is None)
         check_columns(whole, [*ids, *self.drop], self.table)
-        absent = [name for name in known if name not in whole.columns]
+        columns = taken(list(whole.columns))
+        absent = [name for name in columns if name not in whole.columns]
         if absent:
             raise FileError(f"{where} has no column {absent[0]!r}, which the model takes.")
         names = None if self.id_column is None else whole[self.id_column].reset_index(drop=True)
-        known = known or [name for name in whole.columns if name not in (*ids, *self.drop)]
-        n_taken = getattr(model, "n_features_in_", len(known))
-        if n_taken != len(known):
+        n_taken = len(columns) if own else getattr(model, "n_features_in_", len(columns))
+        if n_taken != len(columns):
             raise InvalidInputError(
-                f"The model takes {n_taken} columns without names; {where} has {len(known)}: {known}. "
-                + ("Leave out the others with --drop." if n_taken < len(known) else "Add the missing ones.")
+                f"The model takes {n_taken} columns without names; {where} has {len(columns)}: {columns}. "
+                + ("Leave out the others with --drop." if n_taken < len(columns) else "Add the missing ones.")
             )
-        chosen = whole[known]
+        chosen = whole[columns]
         if kinds is not None:
             faults = Faults(names)
             people = as_kinds(chosen, kinds, self.dialect, faults, echo.note)
             faults.stop(where, of_model=True)
+            unseen = Unseen(model)
+            unseen.look(people)
+            unseen.stop(where)
+            unseen.tell(echo.note)
             return people, names
-        people, _ = infer_kinds(chosen, self.dialect, echo.note, categorical=self.categorical)
-        if type(model).__module__.partition(".")[0] in _BOOSTERS or hasattr(model, "booster_"):
-            people = people.astype({name: "category" for name in people if people[name].dtype.kind not in "iufb"})
+        spelling = SpellingOfModel.of(model, columns)
+        others = chosen.drop(columns=spelling.columns)
+        read, _ = infer_kinds(others, self.dialect, echo.note, categorical=self.categorical)
+        people = spelling.applied_to(
+            chosen.assign(**{str(name): column for name, column in read.items()}), self.dialect, where, echo.note
+        )
+        spelling.refuse_unknown_text(people, where)
         return people, names
 
 

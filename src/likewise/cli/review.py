@@ -161,7 +161,7 @@ def read_review(
 ) -> tuple[FileReview, Any]:
     """The review of the files of a table, under its options, and the ids of its rows."""
     from likewise import review_files
-    from likewise.cli.column_kinds import infer_kinds
+    from likewise.cli.column_kinds import infer_kinds, with_blanks
     from likewise.cli.dataset import PeopleTable
     from likewise.cli.table_io import check_columns, read_table
 
@@ -170,7 +170,7 @@ def read_review(
     texts = [decisions, *review.same]
     if metric is None:
         ids = [] if id_column is None else [id_column]
-        whole = read_table(table, dialect, echo.note, as_text=[*texts, *ids])
+        whole = read_table(table, dialect, echo.note, as_text=[*texts, *ids], padded=True)
         check_columns(whole, (decisions, *directions, *ids), table)
         people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, echo.note, categorical=review.same)
     else:
@@ -187,7 +187,7 @@ def read_review(
     with echo.busy("Comparing files"):
         found = review_files(
             people,
-            whole[decisions],
+            with_blanks(whole[decisions]),
             approved=review.approved,
             better=directions or None,
             metric=metric,

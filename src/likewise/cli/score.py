@@ -19,6 +19,7 @@ from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.decisions.costs import DecisionCosts
+    from likewise.decisions.round_record import RoundRecord
 
 _key_file = click.option(
     "--key-file", type=options.FILE, help="Secret key, 16 bytes or more; whoever has it can predict the decisions."
@@ -150,7 +151,10 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 @options.force
 @click.option("--commit", is_flag=True, help="Print the commitments to publish before the round, and decide nothing.")
 @click.option(
-    "--verify", "earlier", type=options.FILE, help="Verify these decisions; with MODEL and TABLE, the scores too."
+    "--verify",
+    "earlier",
+    type=options.FILE,
+    help="Verify these decisions; with MODEL and TABLE, scores and ids too; with --key-file, the record's seal.",
 )
 @command
 @options.scores_in_batches("decisions")
@@ -165,7 +169,7 @@ def decide(
     batching: dict[str, Any],
     **chosen: Any,
 ) -> None:
-    """Decide about people by one draw for everybody in a round, so that similar people get the same decision.
+    """Decide by one draw for everybody in a round, so that similar people seldom get different decisions.
 
     The draw follows from a secret key and the name of the round. Publish the commitments before the round (--commit);
     afterwards the record beside the decisions opens the draw, and anyone can check them (--verify).
@@ -215,7 +219,7 @@ def _decide(
     force: bool,
 ) -> None:
     from likewise._shared_draw import SharedDraw
-    from likewise.cli.batch_scoring import ScoringJob, score_file
+    from likewise.cli.batch_scoring import ScoringJob, columns_kept, score_file
     from likewise.cli.decision_files import costs_beside_threshold, record_of, write_record
     from likewise.decisions.round_record import DecisionRule
     from likewise.io import check_output_path, load_model
@@ -230,19 +234,21 @@ def _decide(
     rule = DecisionRule.of(decision)
     job = ScoringJob(model.read_bytes(), draw=SharedDraw.from_key(key, round_name), rule=rule)
     n = score_file(job, table, out, **batching, verbose=not echo.as_json, note=echo.note)
-    record = write_record(job, key, model, table, out, n)
+    record = write_record(job, key, model, table, out, columns_kept(batching["id_column"], batching["keep"]), n)
     echo(
         f"Decided about {n:,} people in the round {round_name}.",
         n_people=n,
         round=round_name,
         key_commitment=record.key_commitment,
         draw_commitment=record.draw_commitment,
+        record_digest=record.digest,
     )
     costs = costs_beside_threshold(fitted, rule, table, batching["dialect"], _NEAR)
     if costs is not None:
         _echo_costs(echo, costs)
     echo(
-        f"\nWrote {out}\nWrote {record_of(out)}: it opens the draw. Publish it after the round.",
+        f"\nWrote {out}\nWrote {record_of(out)}: it opens the draw. Publish it after the round, or at least its "
+        f"digest, {record.digest}: until then whoever holds the key could write another.",
         decisions_file=str(out),
         record_file=str(record_of(out)),
     )
@@ -271,7 +277,8 @@ def _echo_costs(echo: Output, costs: DecisionCosts) -> None:
         echo(f"\nNo two of {costs.n_people:,} people are at a distance of at most {costs.near:g}.")
         return
     echo(
-        f"\nOf {costs.n_near_pairs:,} pairs of people at a distance of at most {costs.near:g}, decided differently:\n"
+        f"\nOf {costs.n_near_pairs:,} pairs of people at a distance of at most {costs.near:g} (under the metric of the "
+        "scores, before it is divided by the width), decided differently:\n"
         f"  {plain['near_different']:6.1%}  by a plain threshold at {costs.threshold:g}, which guarantees nothing\n"
         f"  {soft['near_different']:6.1%}  by this rule on average over rounds; any two people that near at most "
         f"{percentage_upwards(soft['guarantee'])}\n"
@@ -295,37 +302,52 @@ def _verify(
     dialect: Dialect,
     id_column: str | None,
 ) -> None:
-    from likewise._shared_draw import SharedDraw, key_commitment
     from likewise.cli.decision_files import VerificationError, read_record, verify, verify_scores
 
     if (model is None) != (table is None):
-        raise InvalidInputError("MODEL and TABLE go together: with both, the probabilities are verified too.")
+        raise InvalidInputError("MODEL and TABLE go together: with both, probabilities and ids are verified too.")
     record = read_record(earlier)
     try:
-        if key_file is not None:
-            key = read_key(key_file)
-            if key_commitment(key) != record.key_commitment:
-                raise VerificationError(f"{key_file} is not the key of the record.")
-            if SharedDraw.from_key(key, record.round).opening.hex() != record.opening:
-                raise VerificationError("The draw does not follow from the key and the round.")
         if model is not None and table is not None:
             verify_scores(earlier, record, model, table, dialect, id_column)
-        n = verify(earlier, record, id_column)
+        n = verify(earlier, record, id_column, None if key_file is None else read_key(key_file))
     except VerificationError as failure:
         echo.facts |= {"verified": False, "reason": str(failure)}
         if echo.as_json:
             echo.finish()
         click.echo(f"Failed: {failure}", err=True)
         sys.exit(1)
-    also = " and the model" if model is not None else ""
+    shown, not_shown = _what_is_shown(record, with_table=table is not None, with_key=key_file is not None)
     echo(
-        f"Verified: all {n:,} decisions of the round {record.round} follow from its draw{also}.\n"
+        f"Verified: all {n:,} decisions of the round {record.round} follow from its draw and the probabilities beside "
+        f"them{shown}.\nNot shown: {not_shown}.\n"
         f"Compare with what was published before the round: commitment of draw {record.draw_commitment}, "
-        f"commitment of key {record.key_commitment}.",
+        f"commitment of key {record.key_commitment}; and after it: digest of record {record.digest}.",
         verified=True,
         n_people=n,
         round=record.round,
         draw_commitment=record.draw_commitment,
         key_commitment=record.key_commitment,
+        record_digest=record.digest,
+        not_shown=not_shown,
     )
     echo.finish()
+
+
+def _what_is_shown(record: RoundRecord, *, with_table: bool, with_key: bool) -> tuple[str, str]:
+    """What a verification shows beyond the draw, and what it does not."""
+    kept = f", and {', '.join(record.kept)} are those of the table, row by row" if record.kept else ""
+    shown = f"; these are the model's for the people of the table{kept}" if with_table else ""
+    if with_key:
+        return f"{shown}; files and record have the seal of the key", (
+            "that a holder of the key wrote no second record; only what was published shows that"
+        )
+    if with_table:
+        return shown, (
+            "that model, table, decisions and record were not all exchanged together; what was published shows that, "
+            "and for a holder of the key --key-file"
+        )
+    return "", (
+        "whose decisions these are: ids, rows and probabilities could be exchanged together with the record; MODEL and "
+        "TABLE show that they were not, or what was published, or for a holder of the key --key-file"
+    )

@@ -6,27 +6,30 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from likewise._frozen import Frozen
-from likewise.cli.column_kinds import Faults, Kinds, as_kinds
+from likewise.cli.column_kinds import BLANKS, Faults, Kinds, as_kinds
 from likewise.cli.console import Dialect, Note, no_note
 from likewise.exceptions import FileError
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, is_numeric
 
 _ORDINALS = {2: "second", 3: "third"}
-_SAMPLE = 1000  # rows searched for leading zeros
+_ROWS = 100_000  # read at a time, to look for leading zeros
 _PADDED = r"-?0\d+"
+_INTEGERS = {pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
 
 
 def is_standard(path: str | Path) -> bool:
@@ -68,12 +71,13 @@ def read_table(
     dialect: Dialect | None = None,
     note: Note = no_note,
     *,
-    as_text: Collection[str] = (),
+    as_text: Collection[str] | Callable[[list[str]], Collection[str]] = (),
     padded: bool = False,
 ) -> pd.DataFrame:
     """Read a CSV or Parquet file, or CSV from standard input for "-".
 
-    In a CSV file, the columns `as_text` are read as text and, with `padded`, those with leading zeros.
+    In a CSV file, the columns `as_text` (or a function of all names) are read as they are written, blanks included,
+    and with `padded` columns with leading zeros as text.
     """
     dialect = dialect or Dialect()
     if not is_standard(path) and not Path(path).is_file():
@@ -83,13 +87,13 @@ def read_table(
         if kind == "parquet":
             table = pd.read_parquet(path)
         else:
-            content = sys.stdin.buffer.read() if is_standard(path) else None
+            content = _standard_input() if is_standard(path) else None
             note_repeated(header_of(_source(path, content), dialect), note)
-            texts = dict.fromkeys(as_text, str)
+            names = [str(name) for name in pd.read_csv(_source(path, content), nrows=0, **dialect.options).columns]
+            texts = as_text(names) if callable(as_text) else as_text
+            table = pd.read_csv(_source(path, content), **_options(dialect, names, texts))
             if padded:
-                some = pd.read_csv(_source(path, content), nrows=_SAMPLE, dtype=str, **dialect.options)
-                texts |= {name: str for name in some.columns if some[name].str.fullmatch(_PADDED).any()}
-            table = pd.read_csv(_source(path, content), dtype=texts, **dialect.options)
+                table = _with_leading_zeros(table, lambda: _source(path, content), dialect)
     table.columns = pd.Index([str(name) for name in table.columns])
     repeated = table.columns[table.columns.duplicated()]
     if len(repeated):
@@ -99,6 +103,32 @@ def read_table(
             f"{named(path)} has one column only, {table.columns[0]!r}. Give the column separator as --delimiter."
         )
     return table
+
+
+def _options(dialect: Dialect, names: Iterable[str], texts: Collection[str]) -> dict[str, Any]:
+    """Options of `pandas.read_csv` by which the columns `texts` are read as written; others may have blanks."""
+    absent = {name: [*BLANKS] for name in names if name not in texts}
+    return dialect.options | {"dtype": dict.fromkeys(texts, str), "keep_default_na": False, "na_values": absent}
+
+
+def _with_leading_zeros(table: pd.DataFrame, source: Callable[[], Any], dialect: Dialect) -> pd.DataFrame:
+    """The table with its columns of digits as text where any value, in any row, has a leading zero.
+
+    All rows are searched: by the first ones alone, the same people in another order would be read otherwise.
+    """
+    unknown = [i for i, kind in enumerate(table.dtypes) if is_numeric(kind)]
+    texts: Any = {**dialect.options, "dtype": str}
+    found: list[int] = []
+    with pd.read_csv(source(), usecols=unknown, chunksize=_ROWS, **texts) as reader:
+        for batch in reader:
+            padded = [pd.Series(column.unique()).str.fullmatch(_PADDED).any() for _, column in batch.items()]
+            found += [i for i, yes in zip(unknown, padded, strict=True) if yes and i not in found]
+    if not found:
+        return table
+    read = pd.read_csv(source(), usecols=found, **texts)
+    return table.assign(
+        **{str(table.columns[i]): column for i, (_, column) in zip(sorted(found), read.items(), strict=True)}
+    )
 
 
 def check_columns(table: pd.DataFrame, names: Iterable[str], path: str | Path) -> None:
@@ -139,6 +169,15 @@ def note_repeated(header: list[Any], note: Note) -> None:
         for i in range(2, count + 1):
             which = _ORDINALS.get(i, f"{i}th")
             note(f"The column {name!r} occurs {count} times; the {which} is named '{name}.{i - 1}'.")
+
+
+def _standard_input() -> bytes:
+    """What a command is given on standard input, however often it reads its table."""
+    context = click.get_current_context(silent=True)
+    kept: dict[str, Any] = {} if context is None else context.meta
+    if __name__ not in kept:
+        kept[__name__] = sys.stdin.buffer.read()
+    return bytes(kept[__name__])
 
 
 def _source(path: str | Path, content: bytes | None) -> Any:
@@ -200,28 +239,52 @@ class Unseen:
             c for c in encoder.columns if isinstance(c, CategoricalColumn) and c.name not in encoder.optional
         ]
         self._found: dict[Any, tuple[Any, int]] = {}
+        self._n_known: Counter[Any] = Counter()
         self._n_people = 0
 
     def look(self, people: pd.DataFrame) -> None:
         """Count those of one batch."""
         self._n_people += len(people)
         for column in self._columns:
-            places = np.flatnonzero(column.encode(people[column.name]) == UNSEEN)
+            unseen = column.encode(people[column.name]) == UNSEEN
+            self._n_known[column.name] += int((people[column.name].notna() & ~unseen).sum())
+            places = np.flatnonzero(unseen)
             if len(places):
                 first = people[column.name].iloc[int(places[0])]
                 example, count = self._found.get(column.name, (first, 0))
                 self._found[column.name] = example, count + len(places)
 
+    def stop(self, where: str) -> None:
+        """Raise if all values of a column are such: to the model all people would be the same in it."""
+        for column in self._columns:
+            example, _ = self._found.get(column.name, (None, 0))
+            if not pd.isna(example) and not self._n_known[column.name]:
+                raise FileError(
+                    f"Column {column.name!r} of {where} has values such as {example!r}, and the model was fitted on "
+                    f"{some_values(column.levels)}: it knows none of the people's values, and to it all of them are "
+                    "the same. Write them as they were in training."
+                )
+
     def tell(self, note: Note) -> None:
         """Note each column with such people."""
-        levels = {column.name: [repr(str(level)) for level in column.levels] for column in self._columns}
+        levels = {column.name: column.levels for column in self._columns}
         for name, (first, count) in self._found.items():
-            known = levels[name][:_MAX_LEVELS] + ["..."] * (len(levels[name]) > _MAX_LEVELS)
-            example = "a blank" if pd.isna(first) else repr(str(first))
-            note(
-                f"Column {name!r}: {count:,} of {self._n_people:,} people have a category that the model has not "
-                f"seen, such as {example}. All of these count as one. It knows {', '.join(known)}: check the spelling."
-            )
+            note(unseen_note(name, first, count, self._n_people, levels[name]))
+
+
+def unseen_note(name: Any, first: Any, count: int, n_people: int, known: Iterable[Any]) -> str:
+    """The note about people with categories that a model was not trained on, of which `first` is one."""
+    example = "a blank" if pd.isna(first) else repr(str(first))
+    return (
+        f"Column {name!r}: {count:,} of {n_people:,} people have a category that the model has not seen, such as "
+        f"{example}. All of these count as one. It knows {some_values(map(str, known))}: check the spelling."
+    )
+
+
+def some_values(values: Iterable[Any]) -> str:
+    """The first distinct ones of some values, in the type that they have."""
+    known = [*dict.fromkeys(value for value in values if not pd.isna(value))]
+    return ", ".join([*map(repr, known[:_MAX_LEVELS]), *["..."] * (len(known) > _MAX_LEVELS)])
 
 
 # -- tables of any size ------------------------------------------------------------------------------------------------
@@ -310,10 +373,17 @@ class Batches(Frozen):
             if kind_of(self.source) == "parquet":
                 with pq.ParquetFile(self.source) as file:
                     for batch in file.iter_batches(batch_size=self.rows, columns=needed):
-                        yield batch.to_pandas()
+                        kept = as_it_is(batch.select([name for name in needed if name in self.beside]))
+                        yield batch.to_pandas().assign(**{str(name): column for name, column in kept.items()})
             else:
                 # What is repeated is text, too: it stays as it is written, in every batch.
                 texts = [name for name in needed if name not in self.kinds.numeric or name in self.beside]
-                options = self.dialect.options | {"usecols": needed.__contains__, "dtype": dict.fromkeys(texts, str)}
+                options: Any = _options(self.dialect, needed, texts) | {"usecols": needed.__contains__}
                 with pd.read_csv(self.source, chunksize=self.rows, **options) as reader:
                     yield from reader
+
+
+def as_it_is(table: pa.Table | pa.RecordBatch) -> pd.DataFrame:
+    """A table in pandas, in which integers beside blanks stay such: as floats, ids above 2^53 would be others."""
+    found: pd.DataFrame = table.to_pandas(types_mapper=_INTEGERS.get)
+    return found

@@ -263,6 +263,9 @@ def _with_scores(
     import numpy as np
     import pandas as pd
 
+    from likewise.ask import answers
+    from likewise.base import ConstrainedEstimator
+    from likewise.cli.model_spelling import SpellingOfModel
     from likewise.cli.table_io import read_table
 
     if scores is not None:
@@ -288,11 +291,13 @@ def _with_scores(
     if absent:
         raise InvalidInputError(f"{model_file} needs the column {absent[0]!r}, which is not in the table.")
     people = X if known is None else X[[name for name in known if name in X.columns]]
+    if not isinstance(model, ConstrainedEstimator):
+        people = SpellingOfModel.of(model, list(people.columns)).applied_to(people, dialect, str(table), echo.note)
     if problem.task == "regression":
         low, high = problem.output_range or (0.0, 1.0)
-        outputs = np.clip(np.asarray(model.predict(people), dtype=np.float64), low, high)
+        outputs = np.clip(answers(model, people, "predict").astype(np.float64), low, high)
     else:
-        outputs = np.asarray(model.predict_proba(people), dtype=np.float64)
+        outputs = answers(model, people, "predict_proba").astype(np.float64)
         if list(map(str, model.classes_)) != list(map(str, np.unique(problem.y))):
             raise InvalidInputError(f"{model_file} must have the classes of the table; it has {list(model.classes_)}.")
     return replace(problem, scores=outputs, scores_title=model_file.name)

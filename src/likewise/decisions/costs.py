@@ -14,6 +14,7 @@ from likewise._frozen import Frozen
 from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_numbers, integer, positive, short_repr
+from likewise.ask import answers, as_taken
 from likewise.base import ConstrainedClassifier
 from likewise.decisions.threshold import chance_above, column_of
 from likewise.exceptions import InvalidInputError, InvalidTypeError
@@ -123,7 +124,7 @@ def decision_costs(
     if asked.ndim != 1 or not len(asked) or not ((asked >= 0) & (asked <= 1)).all():
         raise InvalidInputError(f"widths must be numbers from 0 to 1; got {short_repr(asked.tolist())}.")
     column = _column_of(model, favourable)
-    score = np.asarray(model.predict_proba(X), dtype=np.float64)[:, column]
+    score = answers(model, as_taken(model, X), "predict_proba")[:, column].astype(np.float64)
     good = None if y is None else _outcomes(y, model.classes_[column], len(score))
     value = None if profit is None else _profit(profit, good)
     return costs_of_scores(

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._shared_draw import SharedDraw
+from likewise._shared_draw import SharedDraw, key_commitment
 from likewise._typing import BoolArray, FloatArray
 from likewise.base import ConstrainedClassifier
 from likewise.decisions.threshold import ThresholdDecision, chance_above
 from likewise.exceptions import FileError, InvalidInputError
 
-_FORMAT = "likewise round 1"
+_FORMAT, _EARLIER = "likewise round 2", "likewise round 1"
 _ROUNDING = 1e-9
 
 
@@ -99,6 +101,10 @@ class DecisionRule:
 class RoundRecord:
     """What is published after a round: enough to recompute every decision from the stored probabilities.
 
+    The seal binds all of it to the key, and so the file of decisions to the last byte: whose decision is in which row,
+    with which probabilities, in which round. Only a holder of the key can check the seal, and could write another one.
+    The digest can be computed by anyone: published after the round, it binds the holder of the key, too.
+
     Attributes
     ----------
     round : str
@@ -110,8 +116,14 @@ class RoundRecord:
         From which the draw follows, in hexadecimal digits.
     rule : DecisionRule
     n_people : int
+    kept : tuple of str
+        Columns of the table that are repeated beside the decisions, such as an id.
     model, table, decisions : str
         SHA-256 digests of the files.
+    seal : str
+        HMAC-SHA256 of all the above, by the key.
+    digest : str
+        SHA-256 of all the above, to publish after the round.
     """
 
     round: str
@@ -120,9 +132,29 @@ class RoundRecord:
     opening: str
     rule: DecisionRule
     n_people: int
+    kept: tuple[str, ...]
     model: str
     table: str
     decisions: str
+    seal: str = ""
+    digest: str = ""
+
+    def sealed(self, key: bytes) -> Self:
+        """The record with its seal and its digest."""
+        sealed = replace(self, seal=self._seal(key))
+        return replace(sealed, digest=sealed._digest)
+
+    def changes(self, key: bytes | None = None) -> str | None:
+        """What shows that the record is not as it was written; None if nothing does. A key allows to check the seal."""
+        if key is not None and key_commitment(key) != self.key_commitment:
+            return "The key is not the key of the record."
+        if key is not None and SharedDraw.from_key(key, self.round).opening.hex() != self.opening:
+            return "The draw does not follow from the key and the round."
+        if key is not None and not hmac.compare_digest(self._seal(key), self.seal):
+            return "The record was changed after the round: its seal is not that of the key."
+        if self._digest != self.digest:
+            return "The record was changed after the round: its digest is not that of what it says."
+        return None
 
     @property
     def draw(self) -> SharedDraw:
@@ -138,17 +170,37 @@ class RoundRecord:
         """Read a record; `name` is for errors."""
         try:
             found = json.loads(text)
-            if found.pop("format") != _FORMAT:
+            made = found.pop("format")
+            if made == _EARLIER and "rule" in found:
+                raise FileError(
+                    f"{name} is a record of likewise 0.2, which does not bind ids to decisions. Verify it with that "
+                    "version, and compare the ids with the table."
+                )
+            if made != _FORMAT:
                 raise ValueError
             rule = found.pop("rule")
             rule |= {part: tuple(rule[part]) for part in ("labels", "thresholds")}
-            record = cls(**found, rule=DecisionRule(**rule))
-            texts = (record.round, record.opening, record.draw_commitment, *record.rule.labels)
+            record = cls(**found | {"kept": tuple(found["kept"])}, rule=DecisionRule(**rule))
+            digests = (record.model, record.table, record.decisions, record.seal, record.digest, record.key_commitment)
+            texts = (record.round, record.opening, record.draw_commitment, *record.rule.labels, *record.kept, *digests)
             if not all(isinstance(text, str) for text in texts):
                 raise ValueError
+        except FileError:
+            raise
         except (AttributeError, KeyError, TypeError, ValueError):
             raise FileError(f"{name} must be a record of a round, as likewise decide writes it.") from None
         return record
+
+    def _seal(self, key: bytes) -> str:
+        return hmac.new(key, b"likewise record\0" + self._content("seal", "digest"), "sha256").hexdigest()
+
+    @property
+    def _digest(self) -> str:
+        return hashlib.sha256(b"likewise record\0" + self._content("digest")).hexdigest()
+
+    def _content(self, *without: str) -> bytes:
+        fields = {name: value for name, value in asdict(self).items() if name not in without}
+        return json.dumps({"format": _FORMAT, **fields}, sort_keys=True).encode()
 
 
 def _texts(labels: npt.NDArray[Any]) -> tuple[str, ...]:

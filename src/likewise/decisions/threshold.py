@@ -20,7 +20,14 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from likewise._inner_estimator import WrappedScorer, WrapsEstimator, fit_weighted, inner_classifier, inner_for
+from likewise._inner_estimator import (
+    WrappedScorer,
+    WrapsEstimator,
+    fit_weighted,
+    inner_classifier,
+    inner_for,
+    metric_of,
+)
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._validation import NONE, Rule, check_numbers, positive, short_repr
@@ -110,16 +117,25 @@ class ThresholdScorer(WrappedScorer):
         return self.scorer.estimate(self.encoder.recode(people))
 
     def distance_to_tie(self, people: People) -> FloatArray:
-        """Distance within which the more likely decision stays the same."""
-        return self.distance_to_band(people, 0.0)
+        """Distance within which the more likely decision stays the same under h, the limit of infinitely many draws."""
+        inner = self.inner_estimate(people)
+        return self._distance_at(inner.lower, inner.upper, 0.0)
 
-    def distance_to_band(self, people: People, width: float) -> FloatArray:
-        """Distance, rounded down, at which a score may come within ``width / 2`` of a threshold."""
-        inner, curve = self.inner_estimate(people), self.scorer.guarantee.curve
-        below = self.thresholds - inner.upper[:, [self.column]]
-        above = inner.lower[:, [self.column]] - self.thresholds
-        lead = np.clip(np.maximum(below, above).min(axis=1) - width / 2 - ROUNDING, 0.0, 1.0)
-        found = round_down(curve._inverse_curve(round_down(lead))) / self.width
+    def distance_to_band(self, people: People) -> FloatArray:
+        """Distance, rounded down, within which no score that is sampled comes into the band.
+
+        Others are decided by their own sampled scores, so the interval around h(x) is of no use here: sampled scores of
+        a pair differ by at most ``bound(D) + slack``, except with probability delta.
+        """
+        mean = self.inner_estimate(people).mean
+        return self._distance_at(mean, mean, self.width / 2 + self.scorer.guarantee.slack)
+
+    def _distance_at(self, lower: FloatArray, upper: FloatArray, room: float) -> FloatArray:
+        """Distance, rounded down, at which a score may come within `room` of a threshold."""
+        below = self.thresholds - upper[:, [self.column]]
+        above = lower[:, [self.column]] - self.thresholds
+        lead = np.clip(np.maximum(below, above).min(axis=1) - room - ROUNDING, 0.0, 1.0)
+        found = round_down(self.scorer.guarantee.curve._inverse_curve(round_down(lead))) / self.width
         return np.minimum(found, _CAP) if self.guarantee.curve.capped else found  # type: ignore[attr-defined]
 
     def _reached(self, probabilities: FloatArray) -> FloatArray:
@@ -207,7 +223,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         decision = cls(FrozenEstimator(inner_classifier(model)), **options)
         for name, rule in cls.rules.items():
             rule.check(name, getattr(decision, name))
-        decision.scorer_ = decision._scorer(inner_classifier(model))
+        decision.scorer_ = decision._scorer(inner_classifier(model), model.guarantee_.metric)
         decision.encoder_ = model.encoder_
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
@@ -246,9 +262,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     @property
     def metric(self) -> Metric | None:  # type: ignore[override]
         """That of the inner estimator."""
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        inner = self.estimator.estimator if frozen else self.estimator
-        return inner.guarantee_.metric if frozen and hasattr(inner, "scorer_") else getattr(inner, "metric", None)
+        return metric_of(self.estimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -262,7 +276,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     def _metric_to_enforce(self) -> Metric | None:
         inner = inner_classifier(self.estimator)
         METRIC.check("metric of the estimator", inner.metric)
-        return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner.metric
+        return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner._metric_to_enforce()
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ThresholdScorer:
         """Fit the inner model, unless it is frozen, and put the threshold behind it."""
@@ -270,10 +284,11 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         _check_two(self.classes_)
         if not isinstance(self.estimator, FrozenEstimator):
             with suppress_guarantee_warnings():
-                inner = fit_weighted(inner_for(self.estimator, metric), people.table, y, self._inner_weights(weights))
-        return self._scorer(inner)
+                unfitted, table = inner_for(self.estimator, metric), people.named_table()
+                inner = fit_weighted(unfitted, table, y, self._inner_weights(weights))
+        return self._scorer(inner, metric)
 
-    def _scorer(self, inner: ConstrainedClassifier) -> ThresholdScorer:
+    def _scorer(self, inner: ConstrainedClassifier, metric: Metric) -> ThresholdScorer:
         guarantee = inner.guarantee_
         thresholds, column = self._thresholds(), self._column(inner.classes_)
         self.estimator_ = inner
@@ -284,8 +299,8 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
             f"{where}; D is the distance of the scores divided by that width. {guarantee.basis}"
         )
         own = Guarantee(
-            guarantee.metric.scaled(1 / self.width),
-            BandBound(guarantee.curve, self.width, guarantee.slack, guarantee.metric.caps_at(1 / self.width)),
+            metric.scaled(1 / self.width),
+            BandBound(guarantee.curve, self.width, guarantee.slack, metric.caps_at(1 / self.width)),
             guarantee.level,
             basis,
             delta=guarantee.delta,
@@ -323,7 +338,8 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     def decision_bound(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability that two people at `distance` are decided differently, under the metric of `guarantee_`.
 
-        The same for grades: neighbouring grades share the draw.
+        The same for grades: neighbouring grades share the draw. Around a sampled model it holds for each pair except
+        with probability ``guarantee_.delta`` over the draws made in `fit`.
         """
         return self.guarantee_.bound(distance)
 
@@ -368,7 +384,8 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         DataFrame with one row per person
             ``score`` (probability of the favourable class), ``in_band`` (whether the draw matters), and
             ``sure_distance``: everyone closer than this, under the metric of `guarantee_`, gets the same decision in
-            every round. 0 within the band.
+            every round; around a sampled model, each of them except with probability ``guarantee_.delta`` over the
+            draws made in `fit`. 0 within the band, and as near to it as the sampling error.
         """
         people = self._people(X)
         reached = self.scorer_.reaching(self.scorer_.inner_estimate(people).mean)
@@ -376,7 +393,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
             {
                 "score": self.scorer_.inner_estimate(people).mean[:, self.scorer_.column],
                 "in_band": ((reached > 0) & (reached < 1)).any(axis=1),
-                "sure_distance": self.scorer_.distance_to_band(people, self.scorer_.width),
+                "sure_distance": self.scorer_.distance_to_band(people),
             }
         )
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
+from likewise.ask import answers
 from likewise.design.joint import Weights
 from likewise.design.problem import DesignProblem, metric_of
 from likewise.exceptions import LikewiseError
@@ -104,7 +105,7 @@ def _repeat(mean: FloatArray, out: Any) -> FloatArray:
 
 
 def _answers(model: Any, people: Any, task: str) -> FloatArray:
-    return np.asarray(model.predict_proba(people) if task == "classification" else model.predict(people))
+    return answers(model, people, "predict_proba" if task == "classification" else "predict")
 
 
 def _losses(problem: DesignProblem, answers: FloatArray, out: Any) -> FloatArray:

@@ -27,7 +27,8 @@ from likewise.distributed.cluster import compute, delayed, persist, shared
 from likewise.distributed.frames import DaskTable, Partitions, categories_under, joined, metric_columns
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import warn_if_ineffective, warn_if_vacuous
-from likewise.metrics.encoders import Encoder, People
+from likewise.metrics.base import Metric
+from likewise.metrics.encoders import ArrayEncoder, Encoder, People
 
 _CHECKED = 5000  # people on whom the guarantee is checked for being vacuous
 _BLOCKS_PER_SUM = 16  # blocks whose sums one task adds up
@@ -48,18 +49,22 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
     table, target = DaskTable.of(X).with_column(y, "target")
     names = [name for name in metric_columns(table, metric, aside=target) if name != target]
     with restore_on_error(model):
+        metric = metric.named(tuple(names))
         categories = categories_under(table, metric, names) + ([target] if model._classify else [])
         partitions = table.scan([*names, target], [*names, target], categories)
         digest, n = partitions.digest, len(partitions)
         # Each outcome twice: scikit-learn warns about classes with a single member.
         model._check_target(np.tile(check_outcomes(digest[target], numeric=not model._classify), 2))
-        model.n_features_in_, model.feature_names_in_ = len(names), np.array(names, dtype=object)
         encoder = metric.encoder(digest[names])
+        metric = metric.as_learned(encoder)
+        model.n_features_in_ = len(names)
+        if not isinstance(encoder, ArrayEncoder) or all(isinstance(name, str) for name in names):
+            model.feature_names_in_ = np.array(names, dtype=object)  # as scikit-learn, which takes text only
         sample = metric.encode_rows(partitions.rows_at(knot_sample(n), names), encoder)
         ends = People.read(digest[names], encoder)
         options, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
         parts = _plan_columns(plan, sample.rows, ends.rows, n, options.knots(n, encoder.names))
-        binning = _Binning(model, names, target, encoder, parts, n)
+        binning = _Binning(model, metric, names, target, encoder, parts, n)
         blocks = persist(_bin_blocks(partitions, binning))
         shares = compute([delayed(_shares)(block) for block in blocks])
         for j, part in enumerate(parts):
@@ -93,6 +98,7 @@ class _Binning:
     """What a worker needs to bin rows."""
 
     model: Any
+    metric: Metric
     names: list[Any]
     target: Any
     encoder: Encoder
@@ -145,7 +151,7 @@ def _bin(given: _Binning, start: int, skipped: int, size: int, *tables: pd.DataF
     rows = joined([part for part in needed if len(part)], categories)
     rows.index = pd.RangeIndex(start, start + len(rows))  # positions, for errors
     people = People.read(rows[given.names], given.encoder)
-    model.metric.check_people(people)
+    given.metric.check_people(people)
     y = check_outcomes(rows[given.target], numeric=not model._classify)
     parts = [fill(part, np.ascontiguousarray(people.rows[:, part.column])) for part in given.parts]
     weights = np.full(len(people), 1 / given.n_rows)

@@ -19,6 +19,7 @@ from likewise._frozen import Frozen
 from likewise._numba import njit
 from likewise._optional import need
 from likewise._typing import FloatArray, IntArray
+from likewise.ask import answers
 from likewise.distributed.cluster import compute, delayed, reduce, shared
 from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
@@ -27,7 +28,7 @@ from likewise.metrics.encoders import Encoder, People
 from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import SearchGoal, goal_from, sampled_excesses, search_between, search_within
 from likewise.pairs.box_tree import BoxTree, SearchParameters
-from likewise.pairs.model_outputs import given_outputs, power_of_two_unit, predicted_outputs
+from likewise.pairs.model_outputs import answered_outputs, given_outputs, power_of_two_unit
 from likewise.pairs.points import CODE, Kinds, Points, groups_of
 from likewise.pairs.scans import SearchResult, merge
 
@@ -120,8 +121,8 @@ class OutputReader:
             rows = rows.to_numpy(dtype=np.float64)
         classes = getattr(self.model, "classes_", _UnknownClasses())
         parts = [
-            predicted_outputs(self.model, rows[i : i + _BATCH], self.output_range, classes)
-            for i in range(0, len(rows), _BATCH)
+            answered_outputs(self.model, answers(self.model, part), len(part), self.output_range, classes)
+            for part in (rows[i : i + _BATCH] for i in range(0, len(rows), _BATCH))
         ]
         return np.concatenate([outputs for outputs, _ in parts]), parts[0][1]
 

@@ -78,7 +78,7 @@ def draws_needed(
     n_people : int, default=2
         Number of people among whom all pairs hold at once; 2 is one pair.
     method : {"sharpest", "paper"}, default="sharpest"
-        "paper": the union bound over classes of Theorem 7 of the paper.
+        "paper": the union bound over classes of Theorem 8 of the paper, which is never smaller.
 
     Examples
     --------
@@ -156,12 +156,11 @@ def _bounds(n_classes: Any, shared: bool, n_people: Any, method: str) -> list[tu
     # 1/n (rate 1); with shared draws, of n differences of range 2/n (rate 1/2).
     rate = 0.5 if shared else 1.0
     log_pairs = float(np.log(n) + np.log(n - 1) - np.log(2))
-    per_class = (float(np.log(2 * m)) + log_pairs, rate * 4 / m**2)  # cf. Thm 7 of the paper
-    if method == "paper":
-        return [per_class]
+    if method == "paper":  # Theorem 8
+        return [(float(np.log(2 * m)) + log_pairs, rate * 4 / m**2)]
     # Total variation is a maximum over the 2^m - 2 non-trivial sets of classes, one Hoeffding bound each.
     log_sets = float(m * np.log(2) + np.log1p(-(2.0 ** (1 - m))))
     per_set = (log_sets + log_pairs, rate)
     # Or each person's own error is at most epsilon / 2, and the triangle inequality does the rest.
     per_person = (log_sets + float(np.log(n)), 0.5)
-    return [per_class, per_set, per_person]
+    return [per_set, per_person]

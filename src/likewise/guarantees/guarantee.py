@@ -115,6 +115,8 @@ class Guarantee:
     def range_at(self, score: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """Lowest and highest output at `distance` from a person whose output is `score`; rounded outwards.
 
+        Sampling error is included: at the level "sampled" it holds for each pair except with probability `delta`.
+
         Parameters
         ----------
         score : array-like

@@ -20,7 +20,7 @@ from likewise.inspection.additive_scores import (
     is_scorecard,
     linear_scores,
 )
-from likewise.inspection.linear import LinearModel, read_linear_model
+from likewise.inspection.linear import LinearModel, read_linear_model, refuse_merged
 from likewise.inspection.preprocessing import sum_of_pieces, unwrap
 
 _MAX_GRID = 100_000  # declared numbers of one column
@@ -145,8 +145,13 @@ def additive_form(model: Any, domain: Any = None) -> AdditiveForm | None:
     elif not steps and is_boosted_steps(last):
         scores = boosted_scores(last)
         form = _boosted_form(last, scores)
+        for name, effect in form.effects.items() if domain is None else ():
+            if effect.values is not None:
+                refuse_merged(name, effect.levels, effect.values)
     else:
         linear = read_linear_model(model, in_pieces=True)
+        if domain is None:
+            linear.refuse_merged()
         if domain is None and all(source.pieces is None for source in linear.sources):
             return None
         scores = linear_scores(model, linear)
@@ -166,7 +171,7 @@ def _within(form: AdditiveForm, scores: AdditiveScores, domain: Any) -> Additive
         held = declared_columns[name]
         values = _declared_values(held, name)
         # A missing category may be None or NaN, which encoders tell apart.
-        blanks = [np.nan, None] if hasattr(held, "values") else [np.nan]
+        blanks = list(held.blanks) or [np.nan, None] if hasattr(held, "values") else [np.nan]
         asked, added = values + blanks * held.blank, np.empty(0)
         if asked:
             rows = pd.DataFrame(
@@ -175,13 +180,14 @@ def _within(form: AdditiveForm, scores: AdditiveScores, domain: Any) -> Additive
                     for other in form.names
                 }
             )
-            rows[name] = pd.Series(asked, dtype=object) if None in blanks else asked
+            rows[name] = pd.Series(asked, dtype=object) if hasattr(held, "values") else asked
             try:
                 added = scores.parts[i](rows if form.named else rows.to_numpy())[:, 0]
             except (TypeError, ValueError) as problem:
                 raise UnprovableError(f"the model refuses what domain declares for {name!r} ({problem})") from None
         blank = float(added[len(values)]) if held.blank else None
         if hasattr(held, "values"):
+            refuse_merged(name, asked, added)
             effects[name] = ColumnEffect(values=added)
         elif values:
             ends = float(values[0]), float(values[-1])

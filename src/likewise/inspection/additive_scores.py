@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.special import expit, ndtr
 
 from likewise._typing import FloatArray
+from likewise.ask import answers
 from likewise.exceptions import UnprovableError
 from likewise.inspection.linear import CLIPPED, IDENTITY, LOGISTIC, LinearModel, read_linear_model
 from likewise.inspection.preprocessing import RawColumn, unwrap
@@ -227,6 +228,6 @@ def _confirm_steps(model: Any, scores: AdditiveScores, curve: Curve) -> None:
             columns[name] = np.where(rng.random(n) < 0.1, np.nan, rng.choice(around, n))
     rows = pd.DataFrame(columns)
     expected = curve.value(scores.baseline + sum(part(rows) for part in scores.parts.values()))[:, 0]
-    outputs = np.asarray(model.predict(rows) if scores.regression else model.predict_proba(rows)[:, 1])
+    outputs = answers(model, rows, "predict") if scores.regression else answers(model, rows, "predict_proba")[:, 1]
     if not np.allclose(outputs, expected, rtol=1e-6, atol=1e-9):
         raise UnprovableError(f"the outputs of {type(model).__name__} are not the expected sum of its term_scores_")

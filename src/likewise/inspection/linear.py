@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,8 +16,10 @@ from sklearn.svm import SVR, LinearSVR, NuSVR
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._typing import FloatArray
+from likewise.ask import answers, as_taken
 from likewise.exceptions import UnprovableError
 from likewise.inspection.preprocessing import RawColumn, sources_after, unwrap
+from likewise.metrics.columns import canonical_category
 
 # Exact types, since a subclass may predict differently. Log links, several outputs and kernels are excluded.
 _REGRESSORS = {
@@ -162,6 +164,17 @@ class LinearModel:
         }
         return LinearWeights(numeric, categorical, blanks, changes)
 
+    def refuse_merged(self) -> None:
+        """Raise if the model tells categories apart that are one to every metric."""
+        added: dict[int, Any] = {}
+        names: dict[int, tuple[Any, ...]] = {}
+        for j, source in enumerate(self.sources):
+            if source.levels is not None and source.names:
+                names[source.column] = source.names
+                added[source.column] = added.get(source.column, 0.0) + np.outer(source.levels, self.coef[:, j])
+        for i, listed in names.items():
+            refuse_merged(self.names[i], listed, added[i])
+
     def _changes(self, effect: FloatArray, names: tuple[Any, ...], absent: FloatArray | None) -> CategoryChanges:
         """Changes between categories; `effect` has a row for each name, for an unseen one, and for a missing one."""
         if absent is not None:
@@ -183,6 +196,18 @@ class LinearModel:
             raise UnprovableError(
                 f"numeric features move the scores of the {n_classes} classes in {rank} of {n_classes - 1} "
                 "dimensions, so that the steepest change of the link may never be reached"
+            )
+
+
+def refuse_merged(name: Any, values: Sequence[Any], added: FloatArray) -> None:
+    """Raise if categories that every metric takes for one, such as None and NaN, or "1" and "1.0", add other scores."""
+    first: dict[str | None, int] = {}
+    for i, value in enumerate(values):
+        other = first.setdefault(None if pd.isna(value) else canonical_category(value), i)
+        if (added[i] != added[other]).any():
+            raise UnprovableError(
+                f"{values[other]!r} and {value!r} of {name!r} are one value to a metric, and two to the model. Write "
+                "them in one way, and fit the model to that; domain=Domain.learn(X) keeps how a blank is written"
             )
 
 
@@ -254,9 +279,7 @@ def _confirm(model: Any, coef: FloatArray, intercept: FloatArray, link: Link) ->
     rng = np.random.default_rng(0)
     size = np.abs(coef).max(axis=0)
     probes = rng.normal(size=(20, coef.shape[1])) / np.where(size > 0, size, 1.0)
-    names = getattr(model, "feature_names_in_", None)
-    rows = probes if names is None else pd.DataFrame(probes, columns=names)
-    outputs = np.asarray(model.predict(rows) if link is IDENTITY else model.predict_proba(rows))
+    outputs = answers(model, as_taken(model, probes), "predict" if link is IDENTITY else "predict_proba")
     expected = link.apply(probes @ coef.T + intercept)
     if outputs.shape != expected.shape or not np.allclose(outputs, expected, rtol=1e-4, atol=1e-5):
         raise UnprovableError(f"the outputs of {type(model).__name__} are not the expected function of its coef_")

@@ -7,29 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from likewise._typing import FloatArray
 from likewise._validation import check_numbers
+from likewise.ask import as_taken, method_of
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.preprocessing import unwrap
-from likewise.metrics.base import Metric
-
-
-def is_plain_function(name: str, model: Any, methods: tuple[str, ...] = ("predict",), hint: str = "") -> bool:
-    """Whether the parameter `name` is a plain function of rows; raise if it is neither that nor an estimator."""
-    if isinstance(model, type):
-        raise InvalidTypeError(f"{name} must be an instance, not a class; use {model.__name__}().")
-    if any(hasattr(model, method) for method in methods):
-        return False
-    if isinstance(model, Metric) or not callable(model) or hasattr(model, "fit"):
-        raise InvalidTypeError(
-            f"{name} must have {' or '.join(methods)}, or be a function of rows; got {type(model).__name__}."
-            + (f" {hint}" if hint else "")
-        )
-    return True
-
 
 Decode = Callable[[FloatArray], Any]
 """From encoded rows to what the model takes."""
@@ -135,15 +119,12 @@ def scores_behind(model: Any, decode: Decode | None = None) -> Vote | None:
 
 def _method(model: Any, name: str, decode: Decode | None) -> Callable[[FloatArray], Any]:
     """The model's method, or the model itself if it is a function, for encoded rows."""
-    method = getattr(model, name, model)
+    method = method_of(model, name)
     if decode is not None:
         return lambda rows: method(decode(rows))
-    if method is model:
-        return model  # type: ignore[no-any-return]
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return method  # type: ignore[no-any-return]
-    return lambda rows: method(pd.DataFrame(rows, columns=names, copy=False))
+    if getattr(model, "feature_names_in_", None) is None:
+        return method
+    return lambda rows: method(as_taken(model, rows))
 
 
 def _two_columns(answer: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from likewise._typing import BoolArray, FloatArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.categories import partitions
-from likewise.metrics.encoders import Encoder, People, read_training_array
+from likewise.metrics.encoders import ArrayEncoder, Encoder, People, labels_of, read_training_array
 
 _CELLS_AT_ONCE = 2**22  # bounds the memory of `pairwise`
 
@@ -249,8 +249,14 @@ class Metric(ABC):
         """Learn an encoder from people."""
 
     def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
-        """Validated training data of an estimator, whose `n_features_in_` and `feature_names_in_` are set."""
-        return read_training_array(X, y, estimator, numeric=numeric)
+        """Validated training data of an estimator, whose `n_features_in_` and `feature_names_in_` are set.
+
+        As an array; columns without names have those of the metric, if it has as many.
+        """
+        people, y = read_training_array(X, y, estimator, numeric=numeric)
+        if people.encoder.labels is None and len(self.columns) == people.rows.shape[1]:
+            people = replace(people, encoder=ArrayEncoder(len(self.columns), tuple(self.columns)))
+        return people, y
 
     @abstractmethod
     def weights_of(self, encoder: Encoder) -> ColumnWeights:
@@ -258,11 +264,19 @@ class Metric(ABC):
 
     def as_learned(self, encoder: Encoder) -> Self:
         """The same metric, with what it left to the training data: names of columns, and orders of categories."""
+        return self.named(encoder.raw_labels)
+
+    def named(self, labels: tuple[Any, ...] | None) -> Self:
+        """The same metric of columns in the order of `labels`; a metric without names takes these."""
         return self
 
     def is_learned_as(self, learned: Metric) -> bool:
         """Whether `learned` is this metric, with what `as_learned` may have added."""
-        return self == learned
+        if type(self) is not type(learned):
+            return False
+        if not self.columns or not learned.columns:
+            return self.with_params(feature_names=None) == learned.with_params(feature_names=None)
+        return {*self.columns} == {*learned.columns} and self.named(tuple(learned.columns)) == learned
 
     def known_weights(self, encoder: Encoder) -> ColumnWeights | None:
         """As `weights_of`; None for a metric that has no weights per column."""
@@ -363,6 +377,21 @@ class Metric(ABC):
         for rows in (a, b):
             weights.check_missing(People(np.atleast_2d(rows), encoder, None))
         return a, b, weights
+
+
+def order_by_name(own: tuple[Any, ...] | None, labels: tuple[Any, ...] | None) -> list[int] | None:
+    """Positions in a metric of the columns `labels`; None where they are in its order, or one of both has no names."""
+    if own is None or labels is None or own == labels:
+        return None
+    if {*own} != {*labels}:
+        raise InvalidInputError(f"X must have the columns of the metric, {list(own)}; got {list(labels)}.")
+    return [own.index(name) for name in labels]
+
+
+def first_labels(people: tuple[Any, ...], n_columns: int) -> tuple[Any, ...] | None:
+    """Column names of the first table among sets of people, if it has `n_columns`: the others are arranged like it."""
+    found = next((labels for labels in map(labels_of, people) if labels is not None), None)
+    return found if found is None or len(found) == n_columns else None
 
 
 def check_metric(metric: Any) -> Metric:

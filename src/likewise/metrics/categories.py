@@ -17,6 +17,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.metrics.columns import LevelIndex, canonical_category
 
 _MAX_CATEGORIES = 500  # the triangle inequality is checked for all triples
+_PLAIN = (str, bool, int, float)
 _TOLERANCE = 1e-12  # of the largest distance: rounding of decimals
 _MOST_CUT = 12  # codes, whose 2,047 partitions into two parts are tried
 _ROUNDING = 1e-13  # of a sum of shares
@@ -190,14 +191,19 @@ def check_order(column: Any, given: Any) -> tuple[Any, ...]:
             f"order must list at least two categories, such as ['low', 'middle', 'high']; got {short_repr(given)} for "
             f"{column!r}."
         )
-    _check_distinct(column, given)
+    _check_distinct(column, given, most=None)
     return tuple(given)
 
 
-def can_be_order(categories: Any) -> bool:
-    """Whether categories of a table can be written down as an order: 2 or more texts or numbers."""
-    plain = isinstance(categories, tuple) and all(isinstance(each, (str, bool, int, float)) for each in categories)
-    return plain and 2 <= len(categories) <= _MAX_CATEGORIES
+def written_order(categories: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Categories of a table as an order that can be written down: others than texts and numbers by their text.
+
+    Examples
+    --------
+    >>> written_order((pd.Interval(0, 1), pd.Interval(1, 2)))
+    ('(0, 1]', '(1, 2]')
+    """
+    return tuple(each if isinstance(each, _PLAIN) else canonical_category(each) for each in categories)
 
 
 def closure(limits: IntArray | FloatArray) -> Any:
@@ -212,11 +218,11 @@ def _is_list(given: Any) -> bool:
     return isinstance(given, (list, tuple))
 
 
-def _check_distinct(column: Any, categories: Sequence[Any]) -> None:
+def _check_distinct(column: Any, categories: Sequence[Any], most: int | None = _MAX_CATEGORIES) -> None:
     """Raise for categories that are not plain values, or are listed twice."""
     texts = set()
     for category in categories:
-        if not isinstance(category, (str, bool, int, float, np.generic)) or category != category:
+        if not isinstance(category, (*_PLAIN, np.generic)) or category != category:
             raise InvalidInputError(
                 f"categories must be text or numbers; got {short_repr(category)} for {column!r}. A missing value is a "
                 "category of its own, as far from every other as the column's weight."
@@ -225,7 +231,7 @@ def _check_distinct(column: Any, categories: Sequence[Any]) -> None:
         if text in texts:
             raise InvalidInputError(f"categories must be distinct; {category!r} is listed twice for {column!r}.")
         texts.add(text)
-    if not 2 <= len(categories) <= _MAX_CATEGORIES:
+    if len(categories) < 2 or (most is not None and len(categories) > most):
         raise InvalidInputError(
             f"categories must be 2 to {_MAX_CATEGORIES} in number; got {len(categories)} for {column!r}."
         )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,15 @@ UNSEEN = -1.0
 _NUMBER = re.compile(NUMBER, re.ASCII)
 _MIXED = ("mixed", "mixed-integer")  # pandas' names for columns of several types
 _MOST_DIGITS = 400  # before the decimal point; floats have fewer
+_WHOLE = re.compile(r"-?\d{1,300}", re.ASCII)
+_SPACE = " \t\n\r\x0b\x0c"
 _DIGITS = {"true": "1", "false": "0"}
 _TIMES = ("date", "datetime", "datetime64", "period", "time", "timedelta", "timedelta64")  # pandas' names
+
+_WITH_TEXT = (
+    *(str, bytes, bool, int, float, Decimal, np.generic, date, time, timedelta, type(None)),
+    *(pd.Interval, pd.Period, pd.Timestamp, pd.Timedelta),
+)
 
 _INTO_A_NUMBER = "Turn it into a number first, such as years before a fixed day."
 
@@ -91,12 +100,12 @@ class LevelIndex:
             for i, level in enumerate(levels)
             if isinstance(level, (int, float)) and not isinstance(level, bool)
         }
-        words = [(text.casefold(), place) for text, place in self._known.items() if text.casefold() in _DIGITS]
+        words = [(text.lower(), place) for text, place in self._known.items() if text.lower() in _DIGITS]
         # A boolean spelt in several ways is several categories, and ambiguous.
         self._truths = {word: place for word, place in words if [other for other, _ in words].count(word) == 1}
         if not words:
             self._truths = {word: self._numbers[digit] for word, digit in _DIGITS.items() if digit in self._numbers}
-        booleans = [(str(level).casefold(), i) for i, level in enumerate(levels) if isinstance(level, bool)]
+        booleans = [(str(level).lower(), i) for i, level in enumerate(levels) if isinstance(level, bool)]
         self._digits = {_DIGITS[word]: float(i) for word, i in booleans}
 
     def find(self, value: Any) -> float:
@@ -107,13 +116,32 @@ class LevelIndex:
 
     def _read_as(self, text: str) -> float:
         """Index of the number or boolean that a text parses to."""
-        bare = text.strip()
-        if bare.casefold() in _DIGITS:
-            return self._truths.get(bare.casefold(), UNSEEN)
+        if text.lower() in _DIGITS:
+            return self._truths.get(text.lower(), UNSEEN)
+        bare = text.strip(_SPACE)
         if not (self._numbers or self._digits) or not _NUMBER.fullmatch(bare):
             return UNSEEN
         number = canonical_category(Decimal(bare))  # exact for any number of digits
         return self._numbers.get(number, self._digits.get(number, UNSEEN))
+
+    def texts(self) -> dict[str, int]:
+        """Every text that is a category, or the same as one, with its index: what an export has to know.
+
+        Numbers and booleans as text are left out but for the plainest, since these can be written in any number of
+        ways.
+
+        Examples
+        --------
+        >>> LevelIndex(["2", "b"]).texts()
+        {'2': 0, '2.0': 0, 'b': 1}
+        """
+        candidates = [*self._known]
+        # "2.0" is "2", and "-0.0" is "0".
+        candidates += [repr(sign * float(text)) for text in self._known if _WHOLE.fullmatch(text) for sign in (1, -1)]
+        if self._truths:
+            candidates += ["".join(each) for word in _DIGITS for each in product(*zip(word, word.upper(), strict=True))]
+        found = {text: int(self.find(text)) for text in sorted([*candidates, *self._digits])}
+        return {text: place for text, place in found.items() if place != UNSEEN}
 
 
 @dataclass(frozen=True)
@@ -128,7 +156,7 @@ class NumericColumn(Frozen):
         """Check that the column is numeric or ordered; a given `order` of categories replaces its own."""
         name, kind = column.name, column.dtype
         if order:
-            return cls(name, order)
+            return cls(name, _as_in(kind, order))
         _refuse_times(column, _INTO_A_NUMBER)
         if pd.api.types.is_bool_dtype(kind):
             raise InvalidInputError(
@@ -138,7 +166,10 @@ class NumericColumn(Frozen):
         if isinstance(kind, pd.CategoricalDtype):
             if not kind.ordered:
                 raise InvalidInputError(f"Column {name!r} has categories without an order: list it under categorical.")
-            return cls(name, tuple(kind.categories.tolist()))
+            categories = tuple(kind.categories.tolist())
+            for each in categories:
+                _refuse_without_text(each, name)
+            return cls(name, categories)
         return cls(name)
 
     @cached_property
@@ -250,6 +281,26 @@ class CategoricalColumn(Frozen):
             return pd.Categorical(values, categories=list(self.categories)).take(codes.astype(np.intp))
         # A Series keeps its dtype in a table, where pandas may read an array of objects as text.
         return pd.Series(values, dtype=self.kind).take(codes.astype(np.intp)).reset_index(drop=True)
+
+
+def _as_in(kind: Any, order: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A listed order in the values of a categorical dtype, where it has them: models are asked with these."""
+    if not isinstance(kind, pd.CategoricalDtype):
+        return order
+    own = {canonical_category(each): each for each in kind.categories.tolist()}
+    return tuple(own.get(canonical_category(each), each) for each in order)
+
+
+def _refuse_without_text(category: Any, name: Hashable) -> None:
+    """Raise for an ordered category whose text may not say what it is: orders are compared and kept as text."""
+    if isinstance(category, tuple):
+        for each in category:
+            _refuse_without_text(each, name)
+    elif not isinstance(category, _WITH_TEXT):
+        raise InvalidInputError(
+            f"Column {name!r} must have ordered categories that are text, numbers, dates or intervals; got "
+            f"{type(category).__name__}. Rename them, such as X[{name!r}].cat.rename_categories(str)."
+        )
 
 
 def _coded(column: pd.Series[Any], levels: LevelIndex, missing: float) -> FloatArray:

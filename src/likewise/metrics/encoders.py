@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -135,7 +135,11 @@ class Encoder(ABC):
 
     @abstractmethod
     def recode(self, people: People) -> People:
-        """People read by another encoder, encoded by this one."""
+        """People read by another encoder, encoded by this one; columns are matched by name."""
+
+    @abstractmethod
+    def reordered(self, order: list[int]) -> Encoder:
+        """The same encoder of the columns of `raw_labels` in another order."""
 
 
 @dataclass(frozen=True)
@@ -205,13 +209,13 @@ class ArrayEncoder(Encoder):
         return People(rows, self, rows)
 
     def recode(self, people: People) -> People:
-        """The same rows, if their columns have the same names."""
-        given = people.encoder.labels
-        if given is not None and self.labels is not None and given != self.labels:
-            raise InvalidInputError(
-                f"X must have the columns of the estimator, {list(self.labels)}; got {list(given)}."
-            )
-        return People(people.rows, self, people.rows)
+        """The same rows, with columns in this order."""
+        rows = people.arranged(self.labels).rows
+        return People(rows, self, rows)
+
+    def reordered(self, order: list[int]) -> ArrayEncoder:
+        """With other labels."""
+        return self if self.labels is None else replace(self, labels=tuple(self.labels[i] for i in order))
 
 
 @dataclass(frozen=True)
@@ -331,6 +335,10 @@ class TableEncoder(Encoder):
         """Read the table again."""
         return People.read(people.table, self)
 
+    def reordered(self, order: list[int]) -> TableEncoder:
+        """With the columns in another order."""
+        return replace(self, columns=tuple(self.columns[i] for i in order))
+
 
 def _is_amount(column: NumericColumn | CategoricalColumn) -> bool:
     """Whether a column holds numbers rather than (ordered) categories."""
@@ -382,6 +390,26 @@ class People:
         """A subset of the people, by a slice or positions."""
         table = self.table.iloc[chosen] if hasattr(self.table, "iloc") else self.table[chosen]
         return People(self.rows[chosen], self.encoder, table)
+
+    def arranged(self, labels: tuple[Any, ...] | None) -> People:
+        """The same people with the columns that a model takes in the order of `labels`; as they are without names."""
+        given = self.encoder.raw_labels
+        if labels is None or given is None or given == labels:
+            return self
+        if {*given} != {*labels}:
+            raise InvalidInputError(f"X must have the columns of the estimator, {list(labels)}; got {list(given)}.")
+        order = [given.index(name) for name in labels]
+        rows = self.rows if self.encoder.mixes_features else np.ascontiguousarray(self.rows[:, order])
+        if isinstance(self.table, pd.DataFrame):
+            table: Any = self.table[[name for name in labels if name in self.table.columns]]
+        else:
+            table = np.ascontiguousarray(self.table[:, order])
+        return People(rows, self.encoder.reordered(order), table)
+
+    def named_table(self) -> Any:
+        """The table with the names of its columns, if they have names: arrays do not show their order."""
+        names = self.encoder.raw_labels
+        return self.table if names is None else pd.DataFrame(self.table, columns=list(names), copy=False)
 
     def name_of(self, row: int) -> Any:
         """Index label of a row, or its position."""

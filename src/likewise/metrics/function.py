@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,19 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, LARGEST, check_positive, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import ColumnWeights, Metric, first_labels, order_by_name
 from likewise.metrics.columns import is_numeric
-from likewise.metrics.encoders import ArrayEncoder, Encoder, People, TableEncoder, as_frame, read_training_table
+from likewise.metrics.encoders import (
+    ArrayEncoder,
+    Encoder,
+    People,
+    TableEncoder,
+    as_frame,
+    labels_of,
+    read_training_table,
+)
 from likewise.metrics.rounding import round_scale
+from likewise.metrics.weighted_lp import check_feature_names
 
 _SAMPLE = 100  # people on whom the axioms are tested, in all pairs and triples
 _TOLERANCE = 1e-9
@@ -43,6 +52,9 @@ class FunctionMetric(Metric):
         The function takes pandas DataFrames (with a default index) instead of arrays of numbers.
     scale : float, default=1
         Distances are compared with probabilities, or with fractions of the output range: 1 is the largest difference.
+    feature_names : sequence, optional
+        Names of the columns in the order in which the function takes them; tables are given to it in this order. A
+        model fitted to a table learns them (``guarantee_.metric``).
 
     Examples
     --------
@@ -63,6 +75,7 @@ class FunctionMetric(Metric):
         pairwise: bool = False,
         takes_tables: bool = False,
         scale: float = 1.0,
+        feature_names: Sequence[Any] | None = None,
     ) -> None:
         if isinstance(function, type) or not callable(function):
             got = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__
@@ -73,6 +86,9 @@ class FunctionMetric(Metric):
         self.takes_tables = bool(takes_tables)
         self.scale = check_positive("scale", scale)
         self._all_pairs = bool(pairwise)
+        if feature_names is not None:
+            check_feature_names(feature_names, len(feature_names), "column")
+        self.feature_names = None if feature_names is None else tuple(feature_names)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The function, and how it is called."""
@@ -81,7 +97,13 @@ class FunctionMetric(Metric):
             "pairwise": self._all_pairs,
             "takes_tables": self.takes_tables,
             "scale": self.scale,
+            "feature_names": self.feature_names,
         }
+
+    @property
+    def columns(self) -> list[Any]:
+        """The feature names, if there are any."""
+        return list(self.feature_names or ())
 
     @property
     def input_tags(self) -> dict[str, bool]:
@@ -98,21 +120,32 @@ class FunctionMetric(Metric):
     def encoder(self, *people: Any) -> Encoder:
         """Rows of numbers as they are; in a table, columns that are not numeric are categorical."""
         if not self.takes_tables:
-            names = getattr(people[0], "columns", None)
             with checking():
                 shape = np.shape(people[0])
             if len(shape) != 2:
                 raise InvalidInputError(f"People must be rows of numbers, (n_samples, n_features); got shape {shape}.")
-            return ArrayEncoder(shape[1], None if names is None else tuple(names))
+            return ArrayEncoder(shape[1], self.feature_names or first_labels(people, shape[1]))
         frame = pd.concat([as_frame(table) for table in people], ignore_index=True)
+        order = order_by_name(tuple(frame.columns), self.feature_names)
+        frame = frame if order is None else frame.iloc[:, order]
         numeric = [name for name, dtype in frame.dtypes.items() if is_numeric(dtype)]
         return TableEncoder.learn(frame, numeric, [name for name in frame.columns if name not in numeric])
 
     def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
-        """As a table or an array, whichever the function takes."""
+        """As a table or an array, whichever the function takes; its own names must be in the order of the columns."""
+        given = labels_of(X)
+        if given is not None and self.feature_names not in (None, given):
+            raise InvalidInputError(
+                f"X must have the columns that the function takes, {self.columns}, in this order; got {list(given)}. "
+                f"Use X[{self.columns}]."
+            )
         if self.takes_tables:
             return read_training_table(X, y, estimator, self.encoder, numeric=numeric)
         return super().read_training(X, y, estimator, numeric=numeric)
+
+    def named(self, labels: tuple[Any, ...] | None) -> FunctionMetric:
+        """With the names of the columns that the function takes; its own are kept."""
+        return self if labels is None or self.feature_names else self.with_params(feature_names=labels)
 
     def known_weights(self, encoder: Encoder) -> None:
         """None: a function has no weights."""
@@ -189,8 +222,7 @@ class FunctionMetric(Metric):
 
     def scaled(self, factor: float) -> FunctionMetric:
         """Return the metric whose distances are `factor` times as large."""
-        scale = self.scale * check_positive("factor", factor)
-        return FunctionMetric(self.function, pairwise=self._all_pairs, takes_tables=self.takes_tables, scale=scale)
+        return self.with_params(scale=self.scale * check_positive("factor", factor))
 
     def rounded(self) -> FunctionMetric:
         """Return the metric whose point is a round distance of the function."""
@@ -207,14 +239,14 @@ class FunctionMetric(Metric):
         return f"FunctionMetric({name})" if self.scale == 1 else f"FunctionMetric({self.scale:g} * {name})"
 
     def _key(self) -> tuple[Any, ...]:
-        return self.function, self._all_pairs, self.takes_tables, self.scale
+        return self.function, self._all_pairs, self.takes_tables, self.scale, self.feature_names
 
     def _two(self, A: Any, B: Any) -> tuple[People, People]:
         encoder = self.encoder(A, B)
         return People.read(A, encoder, "A"), People.read(B, encoder, "B")
 
     def _evaluate(self, a: People, b: People, shape: tuple[int, ...]) -> FloatArray:
-        answer = self.function(_numbered(a.table), _numbered(b.table))
+        answer = self.function(*(_numbered(people.arranged(self.feature_names).table) for people in (a, b)))
         try:
             distances = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError) as error:

@@ -15,13 +15,14 @@ from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, check_size, checking
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import ColumnWeights, Metric, lp_norm
+from likewise.metrics.base import ColumnWeights, Metric, first_labels, lp_norm, order_by_name
 from likewise.metrics.columns import NumericColumn
-from likewise.metrics.encoders import ArrayEncoder, Encoder, People, labels_of, read_training_array
+from likewise.metrics.encoders import ArrayEncoder, Encoder, People, labels_of
 from likewise.metrics.rounding import round_scale
 from likewise.metrics.weighted_lp import check_exponent, check_feature_names
 
 _RANK = 1e-10  # of the largest singular value: below it, a direction does not matter
+_NEAR = 1e-9  # relative difference of distances: rounding of a scaled matrix and its inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,12 @@ class LinearMapEncoder(Frozen, Encoder):
 
     def recode(self, people: People) -> People:
         """Read the features again."""
-        return People.read(people.table, self)
+        return People.read(people.arranged(self.raw_labels).table, self)
+
+    def reordered(self, order: list[int]) -> LinearMapEncoder:
+        """With the features in another order; the components are the same."""
+        raw = self.raw.reordered(order)
+        return LinearMapEncoder(raw, self.matrix[:, order], self.inverse[order], self.n_components)
 
     def of(self, people: People) -> People:
         """People whose rows are features, as components."""
@@ -298,34 +304,61 @@ class MahalanobisMetric(Metric):
 
     def encoder(self, *people: Any) -> LinearMapEncoder:
         """Components, and coordinates along the directions that must not matter."""
-        return LinearMapEncoder(ArrayEncoder(self._n_features, self.feature_names), *self._map)
+        names = self.feature_names or first_labels(people, self._n_features)
+        return LinearMapEncoder(ArrayEncoder(self._n_features, names), *self._map)
 
     def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
         """As an array of features, encoded as components."""
-        people, y = read_training_array(X, y, estimator, numeric=numeric)
+        people, y = super().read_training(X, y, estimator, numeric=numeric)
         if people.rows.shape[1] != self._n_features:
             raise InvalidInputError(
                 f"metric must have one column of components per feature of X ({people.rows.shape[1]}); it has "
                 f"{self._n_features}."
             )
-        if people.encoder.labels is not None and self.feature_names not in (None, people.encoder.labels):
-            raise InvalidInputError(
-                f"X must have the columns of the metric, {self.columns}, in this order; got "
-                f"{list(people.encoder.labels)}."
-            )
         raw = ArrayEncoder(self._n_features, people.encoder.labels)
-        return LinearMapEncoder(raw, *self._map).of(people), y
+        return LinearMapEncoder(raw, *self.named(raw.labels)._map).of(people), y
+
+    def named(self, labels: tuple[Any, ...] | None) -> MahalanobisMetric:
+        """The components of features in the order of `labels`; without names, by position."""
+        if labels is None or labels == self.feature_names:
+            return self
+        return MahalanobisMetric(self._in_order(labels), self.p, feature_names=labels)
+
+    def _in_order(self, labels: tuple[Any, ...] | None) -> FloatArray:
+        order = order_by_name(self.feature_names, labels)
+        return self.components if order is None else self.components[:, order]
 
     def weights_of(self, encoder: Encoder) -> ColumnWeights:
-        """1 for components, 0 for free directions."""
-        if not isinstance(encoder, LinearMapEncoder) or not np.array_equal(encoder.matrix, self._map[0]):
+        """The same for all components, 0 for free directions."""
+        factor = self._factor(encoder) if isinstance(encoder, LinearMapEncoder) else None
+        if not isinstance(encoder, LinearMapEncoder) or factor is None:
             raise InvalidInputError(
                 f"metric must have a weight for each column here; {self!r} weighs directions. Use WeightedLp or "
                 "TableMetric, or a projected model, a network or smoothing."
             )
         d = len(encoder.matrix)
-        weights = (np.arange(d) < encoder.n_components).astype(np.float64)
+        weight = factor if np.isinf(self.p) else factor**self.p
+        weights = np.where(np.arange(d) < encoder.n_components, weight, 0.0)
         return ColumnWeights(weights, encoder.is_number, np.full(d, np.nan), self.p)
+
+    def _factor(self, encoder: LinearMapEncoder) -> float | None:
+        """Distance per unit of an encoder's components: 1 for its own metric, and other for a scaled one; else None."""
+        components = self._in_order(encoder.raw_labels)
+        if components is self.components and np.array_equal(encoder.matrix, self._map[0]):
+            return 1.0
+        # People at B x and B x' are at || A B^-1 (B x - B x') ||_p. That is a factor times the norm of their components
+        # if A B^-1 is so many times the identity, or for p = 2 an isometry, and 0 along free directions.
+        k = encoder.n_components
+        if components.shape[1] != len(encoder.matrix):
+            return None
+        there, free = np.split(components @ encoder.inverse, [k], axis=1)
+        square = there.T @ there if self.p == 2 else there
+        if square.shape != (k, k) or not square[0, 0] > 0:
+            return None
+        near = np.abs(square / square[0, 0] - np.eye(k)).max() <= _NEAR
+        if not near or np.abs(free).max(initial=0.0) > 2 * _RANK * np.abs(there).max():
+            return None
+        return float(np.sqrt(square[0, 0]) if self.p == 2 else square[0, 0])
 
     def scaled(self, factor: float) -> MahalanobisMetric:
         """Return the metric whose distances are `factor` times as large."""

@@ -8,13 +8,13 @@ from typing import Any
 
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.units import Unit
+from likewise.metrics.units import AMOUNT, Unit
 
 LOG_ODDS_PER_DISTANCE = 4.0
 """Models within a metric D whose log-odds are limited change them by at most 4 D (`docs/theory.md` §11)."""
 
-_PHRASE = re.compile(r"([+-]?[\d.,]+)\s*% of (?:the )?odds(?: per (.+))?")
-_AMOUNT = re.compile(r"([$€£]?)\s*([\d.,]*\d)?\s*(.*)")
+_PHRASE = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))\s*% of (?:the )?odds(?: per (.+))?", re.ASCII)
+_AMOUNT = re.compile(rf"([$€£]?)\s*({AMOUNT})?(?![\d.,])\s*(.*)", re.ASCII)
 
 
 def scale_of_odds(change: Any, column: Any, per: Any = 1) -> float:
@@ -48,13 +48,19 @@ def scale_of_phrase(phrase: str, column: Any, unit: str) -> float:
     found = _PHRASE.fullmatch(phrase.strip())
     if found is None:
         raise InvalidInputError(
-            f"a weight must be a number, or odds such as '5% of odds per 1,000' ('20% of odds' between categories); "
-            f"got {phrase!r} for {column!r}."
+            f"a weight must be a number, or odds such as '5% of odds per 1,000' ('20% of odds' between categories), "
+            f"with a decimal point as in 1.5%; got {phrase!r} for {column!r}."
         )
-    change = float(found[1].replace(",", "")) / 100
+    change = float(found[1]) / 100
     if found[2] is None:
         return scale_of_odds(change, column)
-    sign, size, words = _AMOUNT.fullmatch(found[2].strip()).groups()  # type: ignore[union-attr]  # matches any text
+    amounts = _AMOUNT.fullmatch(found[2].strip())
+    if amounts is None:
+        raise InvalidInputError(
+            f"odds must be per an amount such as 0.5 or 1,000, with a decimal point and commas between thousands; got "
+            f"{found[2]!r} for {column!r}."
+        )
+    sign, size, words = amounts.groups()
     known = Unit.of(unit)
     if (sign and unit and sign != known.prefix) or (words and unit and words not in _names(known)):
         raise InvalidInputError(

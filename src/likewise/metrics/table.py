@@ -14,7 +14,7 @@ from likewise._typing import FloatArray
 from likewise._validation import SMALLEST, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.categories import CategoryDistances, can_be_order, check_order
+from likewise.metrics.categories import CategoryDistances, check_order, written_order
 from likewise.metrics.columns import NumericColumn, canonical_category
 from likewise.metrics.encoders import Encoder, People, TableEncoder, as_frame, read_training_table
 from likewise.metrics.odds import scale_of_odds
@@ -313,11 +313,12 @@ class TableMetric(Metric):
         return 0.0 if self.numeric.get(name) == 0 else self.missing.get(name, np.nan)
 
     def as_learned(self, encoder: Encoder) -> TableMetric:
-        """With the orders of the encoder's ordered categories."""
+        """With the orders of the encoder's ordered categories; a single one needs no order."""
         learned = {
-            each.name: each.categories
+            each.name: written_order(each.categories)
             for each in encoder.columns
-            if isinstance(each, NumericColumn) and each.name not in self.order and can_be_order(each.categories)
+            if isinstance(each, NumericColumn) and each.name not in self.order
+            if each.categories is not None and len(each.categories) > 1
         }
         return self.with_params(order={**self.order, **learned}) if learned else self
 

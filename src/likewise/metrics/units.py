@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_SIGNS = ("$", "€", "£")
+AMOUNT = r"(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+"
+"""Pattern of an amount with a decimal point, its thousands grouped by commas or not; no group begins with 0."""
+_MONEY = re.compile(r"([$€£])([1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)?(?![\d.,])(.*)", re.ASCII)
 _SHARES = ("ratio", "share", "fraction")
 _STEP = re.compile(r"steps?")
 _ONE = re.compile(r"(?:1|one) (\S.*)")
@@ -19,7 +21,7 @@ class Unit:
     Attributes
     ----------
     factor : float
-        Multiplies values before formatting: 1000 for "$1000", 100 for "ratio".
+        Multiplies values before formatting: 1000 for "$1000" and "$1,000", 100 for "ratio".
     prefix : str
         Before the number.
     suffix, difference_suffix : str
@@ -45,11 +47,9 @@ class Unit:
     @classmethod
     def of(cls, unit: str) -> Unit:
         """Parse a unit."""
-        for sign in _SIGNS:
-            if unit.startswith(sign):
-                in_thousands = unit[1:].startswith("1000")
-                rest = _spaced(unit[5:] if in_thousands else unit[1:])
-                return cls(1000.0 if in_thousands else 1.0, sign, rest, rest)
+        if money := _MONEY.fullmatch(unit):
+            sign, size, rest = money.groups()
+            return cls(float(size.replace(",", "")) if size else 1.0, sign, _spaced(rest), _spaced(rest))
         if unit in _SHARES:
             return cls(100.0, "", "%", " percentage points")
         if unit.startswith("%"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, short_repr
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import ColumnWeights, Metric, root
-from likewise.metrics.encoders import ArrayEncoder, Encoder, People
+from likewise.metrics.base import ColumnWeights, Metric, first_labels, order_by_name, root
+from likewise.metrics.encoders import ArrayEncoder, Encoder
 from likewise.metrics.rounding import round_scale, round_weight
 
 
@@ -91,7 +90,7 @@ class WeightedLp(Metric):
 
     def encoder(self, *people: Any) -> ArrayEncoder:
         """Rows of numbers, one column per weight."""
-        return ArrayEncoder(self.n_features, self.feature_names)
+        return ArrayEncoder(self.n_features, self.feature_names or first_labels(people, self.n_features))
 
     def weights_of(self, encoder: Encoder) -> ColumnWeights:
         """The weights in the order of the encoder's columns."""
@@ -100,38 +99,18 @@ class WeightedLp(Metric):
                 f"metric must have one weight per feature of X ({len(encoder.names)}); it has {self.n_features}: "
                 f"{self!r}."
             )
-        weights = self.weights
-        if encoder.labels is not None and self.feature_names is not None and encoder.labels != self.feature_names:
-            if {*encoder.labels} != {*self.feature_names}:
-                raise InvalidInputError(
-                    f"X must have the columns of the metric, {list(self.feature_names)}; got {list(encoder.labels)}."
-                )
-            weights = weights[[self.feature_names.index(name) for name in encoder.labels]]
+        weights = self._in_order(encoder.labels)
         return ColumnWeights(weights, encoder.is_number, np.full(self.n_features, np.nan), self.p)
 
-    def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
-        """As an array; columns without names have those of the metric, if it has as many."""
-        people, y = super().read_training(X, y, estimator, numeric=numeric)
-        if people.encoder.labels is None and len(self.columns) == people.rows.shape[1]:
-            people = replace(people, encoder=self.encoder())
-        return people, y
-
-    def as_learned(self, encoder: Encoder) -> WeightedLp:
-        """With the names of the encoder's columns, in their order."""
-        names = encoder.labels
-        if names is None or names == self.feature_names:
+    def named(self, labels: tuple[Any, ...] | None) -> WeightedLp:
+        """The weights in the order of `labels`; without names, by position."""
+        if labels is None or labels == self.feature_names:
             return self
-        known = names if self.feature_names is None else self.feature_names
-        return WeightedLp(self.weights[[known.index(name) for name in names]], self.p, feature_names=names)
+        return WeightedLp(self._in_order(labels), self.p, feature_names=labels)
 
-    def is_learned_as(self, learned: Metric) -> bool:
-        """Whether the weights are the same, by name if both have names."""
-        if not isinstance(learned, WeightedLp) or self.p != learned.p or self.n_features != learned.n_features:
-            return False
-        if self.feature_names is None or learned.feature_names is None:
-            return bool((self.weights == learned.weights).all())
-        one, other = (dict(zip(m.columns, m.weights.tolist(), strict=True)) for m in (self, learned))
-        return one == other
+    def _in_order(self, labels: tuple[Any, ...] | None) -> FloatArray:
+        order = order_by_name(self.feature_names, labels)
+        return self.weights if order is None else self.weights[order]
 
     def scaled(self, factor: float) -> WeightedLp:
         """Return the metric whose distances are `factor` times as large."""

@@ -11,9 +11,8 @@ from sklearn.base import is_classifier
 
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_numbers, check_output_range
+from likewise.ask import Ask
 from likewise.exceptions import InvalidInputError
-from likewise.inspection.prediction import is_plain_function
-from likewise.metrics.encoders import People, as_frame, labels_of
 from likewise.pairs.points import Points
 
 
@@ -102,8 +101,7 @@ class ModelOutputs:
     ) -> ModelOutputs:
         """Outputs of `model` for `X`, or `predictions`; differences are in units of the width of `output_range`."""
         if predictions is None:
-            rows = rows_for(model, points.people, X)
-            outputs, probable = predicted_outputs(model, rows, output_range, getattr(model, "classes_", None))
+            outputs, probable = asked_outputs(Ask.of(model, X, points.people.encoder), output_range)
         else:
             outputs, probable = given_outputs(predictions, len(points), output_range)
         unit = 1.0 if probable else power_of_two_unit(float(np.ptp(outputs)))
@@ -119,36 +117,31 @@ def power_of_two_unit(spread: float) -> float:
     return float(np.exp2(np.ceil(np.log2(spread)))) if spread > 0 else 1.0
 
 
-def rows_for(model: Any, people: People, X: Any = None) -> Any:
-    """People as a model takes them; `X` is how they were given."""
-    rows, known = people.table, getattr(model, "feature_names_in_", None)
-    if known is None:
-        return rows
-    if isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
-        rows = X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
-    given = labels_of(rows) or ()
-    if given != tuple(known) and {*given} == {*known}:
-        return as_frame(rows)[list(known)]  # scikit-learn refuses another order
-    return rows
-
-
-def predicted_outputs(
-    model: Any, rows: Any, output_range: tuple[float, float] | None = None, classes: Any = None
+def asked_outputs(
+    ask: Ask,
+    output_range: tuple[float, float] | None = None,
+    rows: FloatArray | None = None,
+    exchanged: tuple[int, IntArray, IntArray] | None = None,
 ) -> tuple[FloatArray, bool]:
-    """Outputs of a model, shape (n_samples, n_outputs), and whether they are probabilities.
+    """Outputs of people as given, of encoded `rows`, or with values `exchanged`; and whether they are probabilities."""
+    if exchanged is not None:
+        values, n_samples = ask.exchanged(*exchanged), len(exchanged[1])
+    else:
+        values, n_samples = (ask.answers(), len(ask.people)) if rows is None else (ask.about(rows), len(rows))
+    return answered_outputs(ask.model, values, n_samples, output_range, getattr(ask.model, "classes_", None))
+
+
+def answered_outputs(
+    model: Any, values: Any, n_samples: int, output_range: tuple[float, float] | None = None, classes: Any = None
+) -> tuple[FloatArray, bool]:
+    """Outputs from a model's answers, shape (n_samples, n_outputs), and whether they are probabilities.
 
     Numbers are in units of the width of `output_range`, if there is one. `classes` are the possible labels of a model
     that predicts labels; None takes those that occur.
     """
-    hint = "Pass predictions= for a system that cannot be called."
-    if is_plain_function("model", model, ("predict_proba", "predict"), hint):
-        method = model
-    else:
-        method = getattr(model, "predict_proba", None) or model.predict
-    values: Any = np.asarray(method(rows))
-    if values.ndim not in (1, 2) or len(values) != len(rows):
+    if values.ndim not in (1, 2) or len(values) != n_samples:
         raise InvalidInputError(
-            f"The model must return one output per row: {len(rows)} rows gave an array of shape {values.shape}."
+            f"The model must return one output per row: {n_samples} rows gave an array of shape {values.shape}."
         )
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]  # probabilities of one class, labels, or numbers

@@ -24,7 +24,15 @@ from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 from likewise.projection.least_squares import Anchors, closest_values
 from likewise.projection.mcshane_whitney import make_envelope
-from likewise.projection.scorer import BlendWeights, ProjectedScorer, base_scores, default_base, fit_base, fit_blend
+from likewise.projection.scorer import (
+    BlendWeights,
+    ProjectedScorer,
+    base_scores,
+    check_base_classes,
+    default_base,
+    fit_base,
+    fit_blend,
+)
 
 
 class _Projected(WrapsEstimator):
@@ -68,6 +76,7 @@ class _Projected(WrapsEstimator):
             base, blend = self._fit_default_base(people, y, weights, metric, anchors, values)
         else:
             base = fit_base(self.base, people, y, weights, metric, self._limits)
+            check_base_classes(base, self._classes)
             blend = BlendWeights(1.0, 0.0, 0.0)
         self.scores_, self.n_anchors_ = from_unit_range(scores, self._limits), len(anchors)
         return ProjectedScorer(self._guarantee(metric), envelope, values, blend, base, self._classes)

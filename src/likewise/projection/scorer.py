@@ -62,7 +62,7 @@ def fit_base(
         return float(to_unit_range(number, limits))
     if isinstance(base, FrozenEstimator):
         model: Any = base.estimator
-        own, given = getattr(getattr(model, "encoder_", None), "labels", None), people.encoder.labels
+        own, given = getattr(getattr(model, "encoder_", None), "raw_labels", None), people.encoder.raw_labels
         if own is not None and given is not None and own != given:
             raise InvalidInputError(
                 f"base must have the columns of X, {list(given)}, in this order; it has {list(own)}."
@@ -86,6 +86,15 @@ def fit_base(
     return model
 
 
+def check_base_classes(base: Any, classes: npt.NDArray[Any] | None) -> None:
+    """Raise if a base has other classes: its probabilities are taken by position."""
+    both = (getattr(base, "classes_", None), classes)
+    own, known = (None if found is None else np.asarray(found).tolist() for found in both)
+    if not isinstance(base, float) and own != known:
+        wanted, given = ("numbers" if found is None else f"classes {found}" for found in (known, own))
+        raise InvalidInputError(f"base must have the outputs of this model, {wanted}; it has {given}. Fit it anew.")
+
+
 def _check_guarantee(model: Any, metric: Metric, people: People, limits: tuple[float, float]) -> None:
     """Raise unless ``|h(x) - h(x')| <= D(x, x')``, in units of the limits, with certainty."""
     guarantee = getattr(model, "guarantee_", None)
@@ -93,7 +102,7 @@ def _check_guarantee(model: Any, metric: Metric, people: People, limits: tuple[f
         raise InvalidTypeError(
             f"base must have a guarantee (guarantee_), as AdditiveClassifier does; {type(model).__name__} has none."
         )
-    if guarantee.metric.as_learned(people.encoder) != metric:
+    if not metric.is_learned_as(guarantee.metric.as_learned(people.encoder)):
         raise InvalidInputError(f"base must have the same metric, {metric!r}; it has {guarantee.metric!r}.")
     if guarantee.epsilon > 0 or guarantee.delta > 0:
         raise InvalidInputError(
@@ -159,11 +168,18 @@ class ProjectedScorer(PlainScorer):
         return Estimate.certain(from_unit_range(scores, self.guarantee.output_range)[:, None])
 
     def visible(self, people: People) -> FloatArray:
-        """Columns of positive weight, with infinity for missing numbers."""
+        """Columns of positive weight, with infinity for missing numbers.
+
+        A function and a base may tell values apart that are one code here, such as unseen categories. Their scores
+        are one more column, so that people with other scores have other rows.
+        """
         rows, columns = people.rows, self.guarantee.metric.known_weights(people.encoder)
         if columns is not None:
             rows = rows[:, columns.matters]
-        return np.where(np.isnan(rows), np.inf, rows)
+        rows = np.where(np.isnan(rows), np.inf, rows)
+        if columns is not None and (people.encoder.is_plain or isinstance(self.base, float | None)):
+            return rows
+        return np.column_stack([rows, self._scores(people)])
 
     @property
     def reads_tables(self) -> bool:

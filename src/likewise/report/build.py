@@ -18,6 +18,7 @@ from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray
 from likewise._validation import short_repr
 from likewise.additive.scorecard_mixin import ScorecardMixin
+from likewise.ask import answers, as_taken
 from likewise.auditing.audit import Audit, audit, tolerance_under
 from likewise.auditing.ceiling import ceiling
 from likewise.auditing.coverage import measure_coverage
@@ -356,9 +357,10 @@ def _predict(
     """Probabilities of the classes, or predictions clipped to the output range."""
     if classes is None:
         assert output_range is not None
-        return np.asarray(np.clip(model.predict(people.table), *output_range), dtype=np.float64)
+        numbers = answers(model, as_taken(model, people.table), "predict")
+        return np.asarray(np.clip(numbers, *output_range), dtype=np.float64)
     if hasattr(model, "guarantee_"):
-        return np.asarray(model.predict_proba(people.table))
+        return answers(model, people.table, "predict_proba")
     votes = soft_votes if hasattr(model, "predict_proba") else hard_votes
     return votes(model, classes)(people.table)
 

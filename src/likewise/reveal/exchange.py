@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from likewise._typing import FloatArray, IntArray
+from likewise.ask import Ask
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.encoders import People
-from likewise.pairs.model_outputs import ModelOutputs, predicted_outputs, rows_for
+from likewise.pairs.model_outputs import ModelOutputs, asked_outputs
 from likewise.pairs.points import Points, row_hashes
 from likewise.reveal.active_set import ROUNDING
 from likewise.reveal.shapes import CategoryShapes
@@ -75,18 +74,22 @@ def exchange_columns(
     numbers for missing ones, if there are any.
     """
     points = outputs.points
+    ask = Ask.of(model, X, points.people.encoder)
     hashes = np.broadcast_to(row_hashes(points.X[first].T), len(first))
     chosen = first[np.argsort(hashes, kind="stable")[:MAX_EXCHANGED]]
     weights = np.zeros(shapes.n_weights)
     rows = np.full((len(weights), 2), -1, dtype=np.int64)
     for i in columns:
-        donors = _donors(points, i, first)
+        # The metric takes spellings of a category for one; the model may not.
+        spelled = np.array([row for rows in ask.merged(i) for row in rows], dtype=np.int64)
+        donors = np.append(_donors(points, i, first), spelled)
         people, given = np.repeat(chosen, len(donors)), np.tile(donors, len(chosen))
         differs = _differs(points.people.rows[people, i], points.people.rows[given, i], _least_gap(points, i))
+        differs |= np.isin(given, spelled)
         people, given = people[differs], given[differs]
         if not len(people):
             continue
-        needed = _differences(model, X, points.people, i, people, given, output_range, outputs.unit) - ROUNDING
+        needed = _differences(ask, i, people, given, output_range, outputs.unit) - ROUNDING
         moved = points.X[people].copy()
         moved[:, points.column_of == i] = points.X[given][:, points.column_of == i]
         gaps = shapes.gaps(points.X[people], moved)
@@ -111,10 +114,14 @@ def _check_covered(
     equal = np.flatnonzero(~gaps.any(axis=1) & (needed > 1e-9))
     if len(equal):
         a, b = (points.people.table.iloc[int(rows[equal[0]]), i] for rows in (people, given))
+        declared = points.people.rows[people[equal[0]], i] != points.people.rows[given[equal[0]], i]
+        which, cure = "spellings of one category leave", "Write them in one way, and fit the model to that"
+        if declared:
+            which, cure = "groups and distances leave", "Declare them further apart"
         raise InvalidInputError(
-            f"groups and distances leave no metric: {a!r} and {b!r} of {points.name(i)!r} are at distance 0, and "
+            f"{which} no metric: {a!r} and {b!r} of {points.name(i)!r} are at distance 0, and "
             f"outputs differ by {unit * needed[equal[0]]:.3g} between row {people[equal[0]]} and the same with {b!r}. "
-            "Declare them further apart, or pass exchange=False to compare the given people only."
+            f"{cure}, or pass exchange=False to compare the given people only."
         )
 
 
@@ -146,25 +153,10 @@ def _differs(a: FloatArray, b: FloatArray, least: float) -> Any:
         return missing | ((a != b) & (np.abs(a - b) >= least) & ~np.isnan(a) & ~np.isnan(b))
 
 
-def _differences(
-    model: Any, X: Any, people: People, i: int, rows: IntArray, given: IntArray, output_range: Any, unit: float
-) -> FloatArray:
+def _differences(ask: Ask, i: int, rows: IntArray, given: IntArray, output_range: Any, unit: float) -> FloatArray:
     """Differences of outputs between people and their copies with a column exchanged, in units of the outputs."""
     distinct, place = np.unique(rows, return_inverse=True)
-    taken = np.append(distinct, rows)
-    both = people.take(taken)
-    values = np.append(distinct, given)  # the people themselves keep theirs
-    if isinstance(both.table, pd.DataFrame):
-        name = people.encoder.names[i]
-        table: Any = both.table.copy()
-        table[name] = people.table[name].take(values).set_axis(table.index)
-        as_given: Any = table
-    else:
-        table = np.array(both.table)
-        table[:, i] = np.asarray(people.table)[values, i]
-        as_given = pd.DataFrame(table, columns=X.columns) if hasattr(X, "columns") else table
-    asked = People.read(table, people.encoder)
-    classes = getattr(model, "classes_", None)
-    outputs, _ = predicted_outputs(model, rows_for(model, asked, as_given), output_range, classes)
+    taken, donors = np.append(distinct, rows), np.append(distinct, given)  # the people themselves keep their values
+    outputs, _ = asked_outputs(ask, output_range, exchanged=(i, taken, donors))
     outputs = outputs / unit
     return np.asarray(np.abs(outputs[len(distinct) :] - outputs[: len(distinct)][place]).sum(axis=1))

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from likewise._links import LINKS
-from likewise._onnx import Graph, link_error, refuse_probit
+from likewise._onnx import Graph, are_amounts, link_error, refuse_probit
 from likewise._typing import FloatArray
-from likewise._validation import PATH
+from likewise._validation import LARGEST, PATH
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee, level_names
 from likewise.additive.shapes import Shape, SumOfShapes
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import CategoricalColumn, NumericColumn
+from likewise.metrics.columns import CategoricalColumn, LevelIndex, NumericColumn
 from likewise.metrics.encoders import ArrayEncoder, Encoder, TableEncoder
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
-from likewise.verify_card import BOUNDS, DAMAGE, NotProvenError, damaged, prove
+from likewise.verify_card import BOUNDS, DAMAGE, NotProvenError, damaged, load, prove
 
 
 def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
@@ -88,7 +86,8 @@ def json_value(level: Any) -> dict[str, Any]:
 def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
     """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused.
 
-    ``"distances"`` are shares of the weight between the categories of a card, in their order, unseen ones last.
+    ``"distances"`` are shares of the weight between ``"categories"``, in their order, then a missing one (if the card
+    has it), and unseen ones last.
     """
     weights, units, columns = metric.weights_of(encoder), getattr(metric, "units", {}), []
     for i, (name, column) in enumerate(zip(encoder.names, encoder.columns, strict=True)):
@@ -98,8 +97,9 @@ def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
             "weight": float(weights.weights[i]),
             "missing": None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
         }
-        if i in weights.tables:
+        if i in weights.tables and isinstance(column, CategoricalColumn):
             entry["distances"] = weights.tables[i].tolist()
+            entry["categories"] = [json_value(level) for level in column.levels]
         if name in units:
             entry["unit"] = units[name]
         if name in metric.zero_reasons:
@@ -120,8 +120,8 @@ def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, An
 
 def read_card(model: Any, card: Any) -> None:
     """Fill an unfitted estimator from a card, once proven; see `ScorecardMixin.from_json`."""
-    document = _card_text(card)
     try:
+        document = _card_text(card)
         prove(document)
         if document["model"] != type(model).__name__:
             raise InvalidInputError(f"The card is of an {document['model']}. Use {document['model']}.from_json.")
@@ -152,13 +152,13 @@ def _card_text(card: Any) -> Any:
         except (OSError, UnicodeDecodeError) as error:
             raise FileError(f"Cannot read {card}: {getattr(error, 'strerror', None) or error}.") from None
     try:
-        return json.loads(card)
+        return load(card)
     except ValueError as error:
         raise FileError(f"The card is not JSON ({error}).") from None
 
 
 def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
-    """Encoder and metric; columns that are not on the card need no categories, as nothing depends on them."""
+    """Encoder and metric; columns that are not on the card need no categories, as scores do not depend on them."""
     entries = document["metric"]["columns"]
     p, names = float(document["metric"]["p"]), [entry["column"] for entry in entries]
     if document["input"] == "array":
@@ -173,9 +173,10 @@ def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
         if entry["kind"] == "numeric":
             columns.append(NumericColumn(name, tuple(map(_level, entry["order"])) if "order" in entry else None))
             continue
-        levels = [_level(level) for level in listed.get(name, [])]
-        blank = bool(levels) and levels[-1] is None
-        columns.append(CategoricalColumn(name, tuple(levels[:-1] if blank else levels), blank, "object"))
+        levels = [_level(level) for level in listed.get(name, entry.get("categories", []))]
+        blank = len(entry.get("distances", ())) == len(levels) + 2 if name not in listed else levels[-1] is None
+        levels = [level for level in levels if level is not None]
+        columns.append(CategoricalColumn(name, tuple(levels), blank, "object"))
     by_kind: dict[str, dict[str, float]] = {"numeric": {}, "categorical": {}}
     for entry in entries:
         by_kind[entry["kind"]][entry["column"]] = entry["weight"]
@@ -188,6 +189,7 @@ def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
         numeric, categorical, p, missing=blanks or "refuse", units=units, zero_reasons=reasons, **shapes
     )
     encoder = TableEncoder(tuple(columns), tuple(table.hidden))
+    table = table.as_learned(encoder)
     found = table.weights_of(encoder).tables
     for i, entry in enumerate(entries):
         if "distances" in entry and not np.array_equal(found.get(i, ()), entry["distances"]):
@@ -255,6 +257,7 @@ def _read_scorer(document: dict[str, Any], encoder: Encoder, metric: Metric) -> 
 
 
 Written = Callable[[float], str]
+_OF_NUMBERS = " \t\n\r\x0b\x0c+-.0123456789eE"  # characters that numbers are written with
 
 
 def expression(scorer: AdditiveScorer, encoder: Encoder, position: int) -> str:
@@ -290,51 +293,86 @@ def _sum(scorer: AdditiveScorer, encoder: Encoder, function: int, written: Writt
 
 
 def _points(shape: Shape, encoder: Encoder, function: int, written: Written) -> str:
-    name = '"' + str(encoder.names[shape.column]).replace('"', '""') + '"'
+    """What one column adds, as a CASE whose value is NULL where the model refuses the value.
+
+    A database holds a value in a type, and compares it with a literal by rules of its own. So numbers are compared as
+    numbers, after a ``+`` that text does not survive: most databases refuse it, and SQLite, which does not, then takes
+    all text to be above all numbers. Text is compared as text, also where the column is none.
+    """
+    name = _identifier(encoder, shape.column)
     values, levels = shape.values[function], level_names(encoder, shape.column)
     other = None if shape.other is None else written(shape.other[function])
-    cases = []
-    if shape.knots is None:
-        numeric = any(_is_number(level) for level in levels or [])
-        tests = [
-            f"{name} = {_literal(level)}"
-            if level is not None
-            else f"{name} IS NULL OR NOT ({_is_known(name)})"
-            if numeric
-            else f"{name} IS NULL"
-            for level in levels or []
-        ]
-        _check_distinct(encoder.names[shape.column], levels or [], tests)
-        cases = [f"WHEN {test} THEN {written(value)}" for test, value in zip(tests, values, strict=True)]
-        return f"CASE {' '.join(cases)} ELSE {other} END"
-    if levels is not None:  # ordered categories stand at whole numbers
-        at = np.interp(np.arange(len(levels)), shape.knots, values)
-        cases = [f"WHEN {name} = {_literal(level)} THEN {written(v)}" for level, v in zip(levels, at, strict=True)]
-        cases += [] if other is None else [f"WHEN {name} IS NULL THEN {other}"]
-        return f"CASE {' '.join(cases)} END"
-    cases = _segments(name, shape.knots, values, written)
-    # NULL and NaN are missing; where missing values are refused, the score is NULL.
-    return f"CASE {' '.join(cases)}{'' if other is None else f' ELSE {other}'} END"
+    if levels is None:
+        assert shape.knots is not None
+        return _case(_segments(f"+{name}", shape.knots, values, written), f"+{name}", blank=other)
+    if shape.knots is not None:  # ordered categories stand at whole numbers, and others are refused
+        points = [written(each) for each in np.interp(np.arange(len(levels)), shape.knots, values)]
+        blank, unseen = other, None
+    else:
+        points, unseen = [written(each) for each in values], other
+        blank = points.pop() if None in levels else other  # a missing category is the last one
+        levels = [level for level in levels if level is not None]
+    if not are_amounts("to_sql", encoder.names[shape.column], levels) or isinstance(levels[0], bool):
+        return _text_case(name, levels, points, blank, unseen)
+    x, most = f"+{name}", _number(sys.float_info.max)
+    cases = [f"WHEN {x} = {_number(level)} THEN {each}" for level, each in zip(levels, points, strict=True)]
+    if unseen is not None:
+        cases.append(f"WHEN {x} BETWEEN -{most} AND {most} THEN {unseen}")
+    return _case(cases, x, blank=blank, infinite=unseen)
 
 
-def _segments(name: str, knots: FloatArray, values: FloatArray, written: Written) -> list[str]:
-    cases = [f"WHEN {name} <= {_number(knots[0])} THEN {written(values[0])}"]
+def _identifier(encoder: Encoder, column: int) -> str:
+    """The name of a column, quoted."""
+    name, names = str(encoder.names[column]), [str(each) for each in encoder.names]
+    if not name or "\0" in name or names.count(name) > 1:
+        raise InvalidInputError(f"to_sql needs columns with distinct names that are not empty; got {names}.")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _case(cases: list[str], x: str, *, blank: str | None, infinite: str | None = None) -> str:
+    """Cases of known numbers, and those of others: NULL and NaN are missing, and what SQLite holds as text is refused.
+
+    Of NaN, databases say that it is above all numbers, or not comparable; what is left after the finite cases is told
+    apart by arithmetic: text minus itself is 0 in SQLite, and 1 divided by an infinity is 0.
+    """
+    if blank is not None:
+        cases = [*cases, f"WHEN {x} IS NULL THEN {blank}", f"WHEN {x} - {x} <= 0.0e0 THEN NULL"]
+        cases += [f"WHEN 1.0e0 / {x} <= 1.0e0 THEN {infinite or 'NULL'} ELSE {blank}"]
+    return f"CASE {' '.join(cases)} END"
+
+
+def _segments(x: str, knots: FloatArray, values: FloatArray, written: Written) -> list[str]:
+    """Lines between knots; numbers beyond `LARGEST` are refused, as by the model."""
+    cases = [f"WHEN {x} < {_number(-LARGEST)} THEN NULL WHEN {x} <= {_number(knots[0])} THEN {written(values[0])}"]
     for k in range(len(knots) - 1):
-        share = f"({name} - {_number(knots[k])}) / {_number(knots[k + 1] - knots[k])}"
+        share = f"({x} - {_number(knots[k])}) / {_number(knots[k + 1] - knots[k])}"
         rise = values[k + 1] - values[k]
         line = f"{written(values[k])} + {written(rise)} * ({share})" if rise else written(values[k])
-        cases.append(f"WHEN {name} < {_number(knots[k + 1])} THEN {line}")
-    # A number above all knots. Databases differ on NaN: where it is not NULL, it may be above all numbers.
-    return [*cases, f"WHEN {name} >= {_number(knots[-1])} AND {_is_known(name)} THEN {written(values[-1])}"]
+        cases.append(f"WHEN {x} < {_number(knots[k + 1])} THEN {line}")
+    return [*cases, f"WHEN {x} BETWEEN {_number(knots[-1])} AND {_number(LARGEST)} THEN {written(values[-1])}"]
 
 
-def _is_known(name: str) -> str:
-    """Whether a value is neither NULL nor NaN, however a database orders NaN."""
-    return f"{name} <= {_number(sys.float_info.max)}"
+def _text_case(name: str, levels: list[Any], points: list[str], blank: str | None, unseen: str | None) -> str:
+    """Cases of text and booleans, by all texts that are the same category.
 
-
-def _is_number(level: Any) -> bool:
-    return isinstance(level, (int, float, Decimal, np.number)) and not isinstance(level, (bool, np.bool_))
+    A number or a boolean of a database becomes text that may be written in other ways than in Python, and with fewer
+    digits: where it could be one of the categories, it is refused.
+    """
+    text, known = f"CAST({name} AS VARCHAR(8000))", LevelIndex(levels).texts()
+    floats = {spelling: known.pop(spelling) for spelling in [*known] if spelling.endswith(".0") or "e+" in spelling}
+    cases = [f"WHEN {_literal(spelling)} THEN {points[place]}" for spelling, place in known.items()]
+    rest = [f"WHEN {text} = {_literal(s)} AND {name} = {text} THEN {points[place]}" for s, place in floats.items()]
+    is_number = f"{text} <> '' AND LTRIM({text}, {_literal(_OF_NUMBERS)}) = ''"
+    if any(isinstance(level, bool) for level in levels):
+        rest.append(f"WHEN {is_number} THEN NULL")
+    elif floats:
+        rest.append(f"WHEN {is_number} AND ({text} LIKE '%.%' OR {text} LIKE '%e%') THEN NULL")
+    if any(spelling.lower() in ("true", "false") for spelling in known):
+        rest.append(f"WHEN LOWER({text}) IN ('true', 'false') THEN NULL")
+    if blank != unseen:
+        rest.append(f"WHEN {text} IS NULL THEN {blank} WHEN LOWER({text}) = 'nan' THEN NULL")
+    others = f"CASE {' '.join(rest)} ELSE {unseen or 'NULL'} END" if rest else unseen or "NULL"
+    return f"CASE {text} {' '.join(cases)} ELSE {others} END" if cases else others
 
 
 def _cut(score: str, low: float, high: float) -> str:
@@ -355,27 +393,12 @@ def _integer(value: float) -> str:
     return f"({value:.0f})" if value < 0 else f"{value:.0f}"
 
 
-def _literal(level: Any) -> str:
-    level = level.item() if isinstance(level, np.generic) else level
-    if isinstance(level, bool):
-        return "TRUE" if level else "FALSE"
-    if isinstance(level, (int, float, Decimal)):
-        return str(level)
-    if isinstance(level, (bytes, tuple, complex)) or "\0" in str(level):
+def _literal(text: str) -> str:
+    if "\0" in text:
         raise InvalidInputError(
-            f"to_sql needs categories that are text, numbers, dates or truth values; {level!r} cannot be written in "
-            "plain SQL. Turn it into text before fitting."
+            f"to_sql needs categories that a database can hold; {text!r} has a zero byte. Rename it before fitting."
         )
-    return "'" + str(level).replace("'", "''") + "'"
-
-
-def _check_distinct(name: Any, levels: list[Any], tests: list[str]) -> None:
-    kinds = {isinstance(level, (bool, np.bool_)) for level in levels if not isinstance(level, (str, type(None)))}
-    if len({*tests}) < len(tests) or len(kinds) > 1:
-        raise InvalidInputError(
-            f"to_sql needs categories that a database tells apart; those of {name!r}, {levels}, mix numbers, truth "
-            "values and text that look the same. Turn them into text of one form before fitting."
-        )
+    return "'" + text.replace("'", "''") + "'"
 
 
 def onnx_model(model: Any) -> Any:

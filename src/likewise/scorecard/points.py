@@ -30,6 +30,7 @@ _LEAST = 0.5  # points: a column that changes the score by less is left out
 _MOST_WHOLE = 400  # largest number of whole numbers of a column that are enumerated
 _BITS = 50  # of a sum of points
 _ROOM = 1 - 2.0**-40  # for the rounding of budgets
+_LARGEST_SCORE = 10_000  # of points that double the odds: beyond, a sum of points has few digits left for the rest
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ def in_points(
     base_odds = check_positive("base_odds", base_odds)
     if isinstance(base_score, bool) or not isinstance(base_score, (int, np.integer)):
         raise InvalidInputError(f"base_score must be a whole number; got {short_repr(base_score)}.")
+    if abs(base_score) > _LARGEST_SCORE * double:
+        raise InvalidInputError(
+            f"base_score must be at most {_LARGEST_SCORE:,} times points_to_double, {double:g}; got {base_score:,}."
+        )
     max_bins = check_count("max_bins", max_bins)
     position = model._labels().index(model._outcome(outcome))
     named = set(check_names("whole_numbers", whole, encoder.names))
@@ -196,7 +201,7 @@ def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Sh
     By dynamic programming over knots and whole points near the shape's own: the path with the smallest squared error at
     the knots, weighted by people, for every number of lines. Of these, the one with the fewest lines that adds no more
     error than rounding to whole numbers does. Where values must be whole between knots too, lines are flat or lead to
-    the next value.
+    the next value. A shape that only rises, or only falls, still does.
     """
     assert shape.knots is not None
     real, knots = shape.values[0], shape.knots
@@ -234,16 +239,17 @@ def _weights(shape: Shape) -> FloatArray:
 
 
 def _line_costs(shape: Shape, choices: FloatArray, rate: Fraction, whole: bool) -> FloatArray:
-    """Squared errors of lines from each knot and choice to each later one; infinite where too steep."""
+    """Squared errors of lines from each knot and choice to each later one; infinite where too steep, or turning."""
     assert shape.knots is not None
     knots, real, weights = shape.knots, shape.values[0], _weights(shape)
     n, m = choices.shape
     costs = np.full((n * m, n * m), np.inf)
+    lowest, highest = _directions(real)
     for i in range(n - 1):
         for j in range(i + 1, n):
             rises = choices[j][None, :] - choices[i][:, None]
             allowed = math.floor(rate * (Fraction(knots[j]) - Fraction(knots[i])))
-            fits = np.abs(rises) <= allowed
+            fits = (np.abs(rises) <= allowed) & (rises >= lowest) & (rises <= highest)
             if whole and j > i + 1:
                 fits &= rises == 0
             if not fits.any():
@@ -253,6 +259,12 @@ def _line_costs(shape: Shape, choices: FloatArray, rate: Fraction, whole: bool) 
             errors = (lines - real[i + 1 : j + 1]) ** 2 @ weights[i + 1 : j + 1]
             costs[i * m : (i + 1) * m, j * m : (j + 1) * m] = np.where(fits, errors, np.inf)
     return costs
+
+
+def _directions(real: FloatArray) -> tuple[float, float]:
+    """Limits of rises: a shape that only rises or only falls, as `monotone` may have it, still does."""
+    rises = np.diff(real)
+    return 0.0 if (rises >= 0).all() else -math.inf, 0.0 if (rises <= 0).all() else math.inf
 
 
 def rounding_cost(model: Any, card: Any, X: Any, y: Any) -> pd.DataFrame:

@@ -11,9 +11,10 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
+from likewise.exceptions import InvalidInputError
 from likewise.metrics.encoders import People
 
-_MOST_STEPS = 100_000  # of a column that changes in steps
+_MOST_STEPS = 100_000  # of a column that changes in steps; all of them are compared
 _NOISE = 1e-14  # of points: rounding of sums
 _DIGITS = 6  # of a number between knots, rounded away from the present value
 
@@ -82,8 +83,9 @@ class Column:
         else:
             values = self.knots
             if self.step:
-                low, high = math.ceil(self.knots[0] / self.step), math.floor(self.knots[-1] / self.step)
-                values = np.arange(low, min(high, low + _MOST_STEPS) + 1) * self.step
+                # Beyond the outermost knots points stay the same: one multiple on either side stands for all.
+                low, high = math.floor(self.knots[0] / self.step), math.ceil(self.knots[-1] / self.step)
+                values = np.arange(low, high + 1) * self.step
             absent = math.isnan(self.now)
             distances = np.full(len(values), self.missing) if absent else self.scale * np.abs(values - self.now)
             points = self.at(values)
@@ -198,6 +200,12 @@ def changeable_columns(
         )
         if name in fixed:
             continue
+        step = 1.0 if levels is not None else float(steps.get(name, 0.0))
+        if shape.knots is not None and float(np.ptp(shape.knots)) > _MOST_STEPS * step > 0:
+            raise InvalidInputError(
+                f"policy step of {name!r} must be at least {float(np.ptp(shape.knots)) / _MOST_STEPS:g}, so that there "
+                f"are at most {_MOST_STEPS:,} numbers to compare; got {step:g}. Use a larger step."
+            )
         found.append(
             Column(
                 i,
@@ -207,7 +215,7 @@ def changeable_columns(
                 None if shape.other is None else sign * float(shape.other[0]),
                 float(weights.scales[i]),
                 float(weights.missing[i]),
-                1.0 if levels is not None else float(steps.get(name, 0.0)),
+                step,
                 [] if levels is None else [k for k, level in enumerate(levels) if level is not None],
                 weights.tables[i][int(people.rows[row, i])] if i in weights.tables else None,
             )

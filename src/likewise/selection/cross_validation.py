@@ -22,6 +22,7 @@ from likewise._progress import progress_bar
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count
+from likewise.ask import method_of
 from likewise.auditing.audit import audit, tolerance_under
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.guarantees.guarantee import VacuousGuaranteeWarning
@@ -320,7 +321,7 @@ class _FoldScorer:
         problem, is_slow = self.problem, self.method.is_slow
         measured = fold.test[fold.sample] if is_slow else fold.test
         table = problem.people.take(measured).table
-        predict = model.predict if problem.classes is None else model.predict_proba
+        predict = method_of(model, "predict" if problem.classes is None else "predict_proba")
         predict(table[:2])  # compiled, or read from the cache, before the clock starts
         start = time.perf_counter()
         predictions = np.asarray(predict(table), dtype=np.float64)

@@ -17,8 +17,8 @@ from likewise._fit_validation import seed_from
 from likewise._inner_estimator import check_takes_weights, fit_weighted, seed_inner
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
+from likewise.ask import is_plain_function
 from likewise.exceptions import InvalidInputError
-from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.encoders import People
 from likewise.smoothing.sampling import Perturbation
 

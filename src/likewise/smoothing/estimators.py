@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
 from likewise._fit_validation import check_fitted, seed_from
-from likewise._inner_estimator import WrapsEstimator
+from likewise._inner_estimator import WrapsEstimator, in_order_of
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, SEED, THREADS, Rule, check_random, integer, one_of, positive
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
@@ -75,15 +75,18 @@ def perturbation_for(
     n_draws: int | None = None,
     epsilon: float = 0.01,
 ) -> Perturbation:
-    """Fit noise for a metric to training data; `n_draws` and `epsilon` are for splitting."""
+    """Fit noise for a metric to training data; `n_draws` and `epsilon` are for splitting.
+
+    The widths come from `weights`, as the guarantee does; a noise object contributes its kind, and declared steps.
+    """
     weights.refuse_tables(people.encoder.names, "smoothing")
     if not is_numeric(people, weights):
         kind = type(noise) if isinstance(noise, Noise) else noise
         return MixedTypeNoise.from_training_data(
             kind, people.rows, people.encoder, weights, seed, n_draws=n_draws, epsilon=epsilon
         )
-    if not isinstance(noise, Noise):
-        noise = noise.for_metric(WeightedLp(weights.weights, weights.p, feature_names=people.encoder.labels))
+    metric = WeightedLp(weights.weights, weights.p, feature_names=people.encoder.labels)
+    noise = noise.bound_to(metric) if isinstance(noise, Noise) else noise.for_metric(metric)
     return numeric_perturbation(noise, people.rows, seed, n_draws=n_draws, epsilon=epsilon)
 
 
@@ -135,13 +138,14 @@ class _Smoothed(WrapsEstimator):
         """Return an unfitted estimator like this one, for another metric; a fitted inner model is kept."""
         other = super().with_metric(metric)
         if isinstance(self.noise, Noise):
-            other.set_params(noise=replace(self.noise, metric=metric))  # type: ignore[arg-type]
+            other.set_params(noise=self.noise.bound_to(metric))  # type: ignore[arg-type]
         if hasattr(self, "scorer_") and hasattr(self.estimator_, "predict"):
             other.set_params(estimator=FrozenEstimator(self.estimator_), augment=0)
         return other
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> SmoothedScorer:
         """Choose the noise, fit the inner model, and choose how to average its votes."""
+        given, people = people, in_order_of(self.estimator, people)
         n_draws = None if self.n_draws == "auto" else int(self.n_draws)
         epsilon, delta = float(self.epsilon), float(self.delta)
         state = check_random(self.random_state)
@@ -152,6 +156,8 @@ class _Smoothed(WrapsEstimator):
             return perturbation_for(noise, weighted, columns, seed, n_draws=n_draws, epsilon=epsilon)
 
         noise: Any = NOISES.get(self.noise, self.noise)  # type: ignore[arg-type]
+        if isinstance(noise, Noise) and not noise.metric.columns:
+            noise = noise.bound_to(metric)  # type: ignore[arg-type]  # the names of X as it was given
         sampling_noise = noise_for_sampling(metric.p)
         if self.noise == "auto":
             may_have_formula = n_draws is None and numeric
@@ -188,7 +194,9 @@ class _Smoothed(WrapsEstimator):
             batch=self.batch,
         )
         votes.function(model)  # raises for a model that cannot give such votes
-        return scorer
+        if people.encoder.labels == given.encoder.labels:
+            return scorer
+        return replace(scorer, order=[given.encoder.names.index(name) for name in people.encoder.names])
 
     @abstractmethod
     def _vote_spec(self, encoder: Encoder | None = None) -> VoteSpec: ...

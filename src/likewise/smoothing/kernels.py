@@ -66,17 +66,23 @@ def leaf_average(table, split, low, high, left, right, goes_left, values, roots,
 
 RELU, TANH, LOGISTIC, IDENTITY = 0, 1, 2, 3
 HARD, SOFT, VALUE = 0, 1, 2
+_TINY, _HUGE = np.float32(2.0**-100), np.float32(2.0**100)  # no subnormal numbers, which are slow, and no overflow
+
+
+@_compiled
+def _relu(z):  # type: ignore[no-untyped-def]
+    return min(z, _HUGE) if z > _TINY else np.float32(0.0)
 
 
 @_compiled
 def _activate(z, activation):  # type: ignore[no-untyped-def]
     if activation == RELU:
-        return max(z, np.float32(0.0))
+        return _relu(z)
     if activation == TANH:
         return np.float32(np.tanh(z))
     if activation == LOGISTIC:
         return np.float32(1.0 / (1.0 + np.exp(-z)))
-    return z
+    return min(max(z, -_HUGE), _HUGE)
 
 
 @_compiled
@@ -86,7 +92,7 @@ def shifted_layer(z, shift, activation, out):  # type: ignore[no-untyped-def]
     if activation == RELU:
         for j in range(n):
             for i in range(width):
-                out[j, i] = max(np.float32(z[j, i] + shift[i]), np.float32(0.0))
+                out[j, i] = _relu(np.float32(z[j, i] + shift[i]))
     else:
         for j in range(n):
             for i in range(width):
@@ -107,7 +113,7 @@ def output_votes(z, bias, activation, weights, last_bias, kind, low, width, tota
     for j in range(n):
         if activation == RELU:
             for i in range(n_hidden):
-                z[j, i] = max(z[j, i] + bias[i], np.float32(0.0))
+                z[j, i] = _relu(z[j, i] + bias[i])
         else:
             for i in range(n_hidden):
                 z[j, i] = _activate(z[j, i] + bias[i], activation)

@@ -48,6 +48,8 @@ class MixedTypeNoise(Perturbation):
         Training values of these columns.
     fill : ndarray of shape (n_visible,)
         A training value that stands in for a missing number while noise is added.
+    mismatches : bool
+        Whether a category or a blank has a positive weight, so that distances are not from numbers alone.
     n_draws : int
         K of a splitting; not used otherwise.
     seed : int
@@ -61,6 +63,7 @@ class MixedTypeNoise(Perturbation):
     keep: FloatArray
     background: FloatArray
     fill: FloatArray
+    mismatches: bool
     n_draws: int
     seed: int
 
@@ -96,9 +99,12 @@ class MixedTypeNoise(Perturbation):
             numbers = numeric_perturbation(noise, filled, seed, n_draws=n_draws, epsilon=epsilon)
         K = numbers.n_draws if isinstance(numbers, ShiftedGrids) else n_draws or MIN_DRAWS
         background = rows[:, replaceable].copy()
+        # Not `keep`: a blank of weight 1 is always kept, and one that the metric refuses never occurs.
+        blanks = visible & (np.nan_to_num(weights.missing) > 0)
+        mismatches = bool(blanks.any() or (weights.matters & ~weights.is_number).any())
         return cls(
             issubclass(kind, Splitting), numbers, visible, ~weights.is_number, replaceable, keep[replaceable],
-            background, fill, K, seed,
+            background, fill, mismatches, K, seed,
         )  # fmt: skip
 
     @property
@@ -108,12 +114,14 @@ class MixedTypeNoise(Perturbation):
 
     @property
     def curve(self) -> Bound:
-        """The bound of the numbers if nothing else is ever kept; otherwise ``min(1, D + excess)``.
+        """The bound B of the numbers if distances come from numbers alone; otherwise ``min(1, D + excess)``.
 
         A category of weight w is kept with probability w and otherwise drawn independently of the person, so two
-        different values give a total variation of at most w, and total variations add up.
+        different values give a total variation of at most w, and total variations add up: ``B(D_numbers)`` plus the
+        weights of all mismatches. How D is divided between the two is not known from D. Mismatches may be all of it,
+        and B(D) is below D.
         """
-        if self.numbers is not None and not self.keep.any():
+        if self.numbers is not None and not self.mismatches:
             return self.numbers.curve
         return LoosenedBound(0.0 if self.numbers is None else self.numbers.curve.excess)
 

@@ -2,14 +2,15 @@
 
 For additive noise the first layer is linear in row and noise, ``W1 (x + t) = W1 x + W1 t``, so ``W1 t`` is computed
 once for everyone. The sum is computed in float64 and rounded to float32 for the remaining layers, so that noise much
-smaller than the value is not lost. Work is divided into fixed tiles of draws that fit the cache, so results depend
+smaller than the value is not lost. No sum overflows: hidden units are cut
+to +-2^100, and to 0 below 2^-100. Work is divided into fixed tiles of draws that fit the cache, so results depend
 neither on the batch nor on the number of threads.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,12 +38,24 @@ class NetworkVotes:
     n_jobs: int | None = None
 
     @cached_property
+    def _scaled(self) -> Network:
+        return with_outputs_of_one_size(self.network)
+
+    @cached_property
     def _later_layers(self) -> _LaterLayers:
-        return _LaterLayers(self.network)
+        return _LaterLayers(self._scaled)
+
+    def vote(self, rows: FloatArray) -> FloatArray:
+        """Votes for perturbed rows, by the same arithmetic as the sums: a draw has exactly the law they average."""
+        z, bias = rows @ self._scaled.weights[0], self._scaled.biases[0][None]
+        votes, squares = np.zeros((2, len(rows), self.network.n_outputs))
+        for k in range(len(rows)):
+            self._later_layers.add_votes(z[k : k + 1], bias, votes[k : k + 1], squares[k : k + 1])
+        return votes
 
     def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
         """Sums of votes, and of squared votes, over `draws` per person."""
-        net, later_layers = self.network, self._later_layers
+        net, later_layers = self._scaled, self._later_layers
         tiles = [slice(a, min(a + TILE, len(draws))) for a in range(0, len(draws), TILE)]
         parts = np.zeros((2, len(tiles), len(people), net.n_outputs))
         if isinstance(draws, Shift) and draws.keep.ndim == 1:
@@ -87,7 +100,7 @@ class _LaterLayers:
         *between, last = (_single(W) for W in net.weights[1:])
         self.weights = tuple(between)
         self.last = np.ascontiguousarray(last.T)
-        self.biases = tuple(b.astype(np.float32) for b in net.biases[1:])
+        self.biases = tuple(_single(b) for b in net.biases[1:])
         self.activation, self.kind = ACTIVATIONS[net.activation], _KINDS[net.kind]
         self.limits = net.limits[0], net.limits[1] - net.limits[0]
         self.widths = [W.shape[1] for W in net.weights[:-1]]
@@ -113,9 +126,26 @@ class _LaterLayers:
             output_votes(hidden, no_bias, identity, self.last, self.biases[-1], *end, total[k], squares[k])
 
 
+def with_outputs_of_one_size(net: Network) -> Network:
+    """The same network, with the largest weight out of each hidden unit between 1/2 and 1.
+
+    ``relu(c z) = c relu(z)`` for c > 0, so weights out of a unit can be divided by c, and those into it multiplied.
+    Powers of two change no digit. Hidden units then have the size of what they add to the next layer: without this, a
+    weight could be too small for float32 though its unit is huge. Other activations are bounded and need no scaling.
+    """
+    if net.activation not in ("relu", "identity"):
+        return net
+    weights, biases = [W.copy() for W in net.weights], [b.copy() for b in net.biases]
+    for k in range(len(weights) - 2, -1, -1):
+        _, exponent = np.frexp(np.abs(weights[k + 1]).max(axis=1))
+        weights[k + 1] = np.ldexp(weights[k + 1], -exponent[:, None])
+        weights[k], biases[k] = np.ldexp(weights[k], exponent), np.ldexp(biases[k], exponent)
+    return replace(net, weights=weights, biases=biases)
+
+
 def _single(W: FloatArray) -> npt.NDArray[np.float32]:
-    """Weights in float32, with 0 for those too small to change any digit of the layer's sums.
+    """Weights or biases in float32, cut to +-2^100, with 0 for those below 2^-100.
 
     Training shrinks the weights of idle units to subnormal numbers, which slow a product fourfold.
     """
-    return np.where(np.abs(W) < 2.0**-60 * np.abs(W).max(), 0.0, W).astype(np.float32)
+    return np.clip(np.where(np.abs(W) < 2.0**-100, 0.0, W), -(2.0**100), 2.0**100).astype(np.float32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -82,6 +82,10 @@ class Noise(ABC):
     def for_metric(cls, metric: WeightedLp) -> Self:
         """Return the noise of this kind calibrated to `metric`."""
         return cls(metric)
+
+    def bound_to(self, metric: WeightedLp) -> Self:
+        """Return the same kind of noise for a metric as a model has learned it: with other names, order or weights."""
+        return replace(self, metric=metric)
 
     @property
     @abstractmethod
@@ -274,6 +278,13 @@ class Splitting(Noise):
     def for_metric(cls, metric: WeightedLp, *, steps: Any = "auto") -> Self:
         """Return the splitting calibrated to `metric`; `steps` may be a mapping from feature name to step."""
         return cls(metric, steps)
+
+    def bound_to(self, metric: WeightedLp) -> Self:
+        """As for every noise; declared steps follow the names of their features, where both metrics have names."""
+        steps, own, other = self.steps, self.metric.feature_names, metric.feature_names
+        if isinstance(steps, tuple) and own is not None and other is not None:
+            steps = {name: step for name, step in zip(own, steps, strict=True) if name in other or step}
+        return replace(self, metric=metric, steps=steps)
 
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         # The centre of the cell minus the row is uniform, for each single row.

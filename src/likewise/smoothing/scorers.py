@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -212,6 +212,9 @@ class SmoothedScorer(PlainScorer):
     n_jobs : int or None
     batch_plan : BatchPlan or None
         How the model is called; None if a formula or likewise's own forward pass replaces it.
+    order : list of int, or None
+        Positions of the model's columns among those of people, if they are in another order. The perturbation is in the
+        model's order.
     """
 
     model: Any
@@ -219,22 +222,34 @@ class SmoothedScorer(PlainScorer):
     votes: VoteSpec
     n_jobs: int | None
     batch_plan: BatchPlan | None
+    order: list[int] | None = field(default=None, kw_only=True)
+
+    def rows_of(self, people: People) -> FloatArray:
+        """Encoded people, with columns in the order of the model."""
+        return people.rows if self.order is None else np.ascontiguousarray(people.rows[:, self.order])
 
     def visible(self, people: People) -> FloatArray:
         """What the draws depend on."""
-        return self.perturbation.prepare(people.rows)
+        return self.perturbation.prepare(self.rows_of(people))
 
     def breakpoints(self, n_columns: int) -> list[FloatArray]:
-        """Borders of the cells of a splitting."""
+        """Where outputs may change slope, by column of people."""
+        found = self._model_breakpoints(n_columns)
+        return found if self.order is None else [found[self.order.index(i)] for i in range(n_columns)]
+
+    def _model_breakpoints(self, n_columns: int) -> list[FloatArray]:
+        """Borders of the cells of a splitting, by column of the model."""
         return self.perturbation.breakpoints(n_columns)
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """One vote per person, each under a draw of its own."""
-        rows, vote = people.rows, self.votes.function(self.model)
-        if self.batch_plan is not None:
-            vote = self.batch_plan.wrap(vote)
+        rows, vote = self.rows_of(people), self._vote_of_rows()
         blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
         return np.concatenate([vote(self.perturbation.perturb(block, rng)) for block in blocks])
+
+    def _vote_of_rows(self) -> Vote:
+        vote = self.votes.function(self.model)
+        return vote if self.batch_plan is None else self.batch_plan.wrap(vote)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,15 +260,15 @@ class FormulaScorer(SmoothedScorer):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Exact averages; the intervals have width 0."""
-        return Estimate.certain(np.clip(self.formula.mean_votes(people.rows, self.n_jobs), *self.votes.limits))
+        return Estimate.certain(np.clip(self.formula.mean_votes(self.rows_of(people), self.n_jobs), *self.votes.limits))
 
     def distance_to_tie(self, people: People) -> FloatArray | None:
         """By the formula, if it has one."""
-        return self.formula.distance_to_tie(people.rows)
+        return self.formula.distance_to_tie(self.rows_of(people))
 
-    def breakpoints(self, n_columns: int) -> list[FloatArray]:
+    def _model_breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Kinks of the formula."""
-        breakpoints = super().breakpoints(n_columns)
+        breakpoints = super()._model_breakpoints(n_columns)
         for column, values in self.formula.breakpoints():
             breakpoints[column] = values
         return breakpoints
@@ -268,13 +283,23 @@ class SampledScorer(SmoothedScorer):
         """Sums of the model's votes: by calling it, or by a faster forward pass."""
         if self.batch_plan is not None:
             return self.batch_plan.sums(self.votes.unit_function(self.model))
+        return self._network_votes()
+
+    def _network_votes(self) -> NetworkVotes:
         network = self.votes.network(self.model)
         assert network is not None
         return NetworkVotes(network, self.n_jobs)
 
+    def _vote_of_rows(self) -> Vote:
+        if self.batch_plan is not None:
+            return super()._vote_of_rows()
+        # The average is over the network in float32: a decision is drawn from the same one.
+        vote = self._network_votes().vote
+        return lambda rows: from_unit_range(vote(rows), self.votes.limits)
+
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Averages over draws."""
-        rows, n_draws = people.rows, self.guarantee.n_draws
+        rows, n_draws = self.rows_of(people), self.guarantee.n_draws
         parts: list[Estimate] = []
         with progress_bar("Smoothing", len(rows) * n_draws, show=verbose) as advance, single_threaded_blas():
             for start in range(0, len(rows), BLOCK):

@@ -192,8 +192,10 @@ class ShiftedGrids(Perturbation):
         """
         X = rows[:, self.noise.visible]
         per_unit = self.n_draws / self._widths * (1 - _SLACK)
-        with np.errstate(over="ignore"):
-            whole = np.floor(np.clip((X - self.origins) * per_unit, -_MAX_POSITION, _MAX_POSITION))
+        with np.errstate(over="ignore", under="ignore"):
+            place = np.clip((X - self.origins) * per_unit, -_MAX_POSITION, _MAX_POSITION)
+        # Differences of subnormal numbers are a distance of 0 in floating point, so they must not cross a border.
+        whole = np.floor(np.where(np.abs(place) < 1e-250, 0.0, place))
         fraction = np.zeros_like(whole)
         for i in np.flatnonzero(self.steps > 0).tolist():
             whole[:, i], fraction[:, i] = locate(X[:, i], self.origins[i], self.steps[i])
@@ -201,7 +203,8 @@ class ShiftedGrids(Perturbation):
                 self._raise_off_grid(i, X[fraction[:, i] > 0, i][0])
             limit = np.floor(_MAX_POSITION / self.per_step[i])
             limit = limit if self.declared else min(limit, _MAX_STEPS_BETWEEN)
-            fraction[np.abs(whole[:, i]) >= limit, i] = 0.0
+            # A value just above -limit is between two points; only what is beyond a limit is cut to it.
+            fraction[(whole[:, i] >= limit) | (whole[:, i] < -limit), i] = 0.0
             whole[:, i] = np.clip(whole[:, i], -limit, limit)
         return np.hstack([whole, fraction]) + 0.0
 

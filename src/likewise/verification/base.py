@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
+from likewise.ask import Ask
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import UNSEEN, is_numeric
+from likewise.metrics.columns import UNSEEN, NumericColumn, is_numeric
 from likewise.metrics.encoders import Encoder, People, TableEncoder, is_table
-from likewise.pairs.model_outputs import OutputLabels, predicted_outputs
+from likewise.pairs.model_outputs import OutputLabels, asked_outputs
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 
 
@@ -25,21 +26,20 @@ class InputSpace:
 
     Attributes
     ----------
-    model : object
-    encoder : TableEncoder
+    ask : Ask
+        The model, and the people given.
     domain : Domain
     rows : ndarray of shape (n_samples, n_columns)
         The people given, coded: NaN where missing, positions among the known categories.
     table : DataFrame
         The people given.
     as_array : bool
-        Whether the model takes an array.
+        Whether they are an array.
     output_range : tuple of float, optional
         Differences of regression outputs are divided by its width.
     """
 
-    model: Any
-    encoder: Encoder
+    ask: Ask
     domain: Domain
     rows: FloatArray
     table: pd.DataFrame
@@ -64,24 +64,18 @@ class InputSpace:
             absent = [name for name in known if name not in frame]
             if absent:
                 raise InvalidInputError(f"X must have the column {absent[0]!r}, which the model takes.")
-            frame = frame[[*known, *(name for name in frame if name not in set(known))]]
         n_taken = getattr(model, "n_features_in_", len(frame.columns))
         if not is_table(X) and n_taken != len(frame.columns):
             raise InvalidInputError(f"X must have {n_taken} columns, as the model takes; got {len(frame.columns)}.")
-        numeric = [name for name in frame if is_numeric(frame[name])]
+        numeric, orders = [name for name in frame if is_numeric(frame[name])], {}
         if metric is not None:
             metric.encode_rows(X)  # raises for unknown columns and refused blanks
             kinds = metric.encoder(X)
             named = frame.columns if kinds.labels is None else kinds.labels
             numeric = [name for name, number in zip(named, kinds.is_number, strict=True) if number]
+            orders = {c.name: c.categories for c in kinds.columns if isinstance(c, NumericColumn) and c.categories}
         categories = [name for name in frame if name not in set(numeric)]
-        for name in categories:
-            if len({type(value) for value in frame[name][frame[name].isna()]}) > 1:
-                raise InvalidInputError(
-                    f"X must have one kind of blank per column, as encoders tell None and NaN apart; {name!r} has "
-                    "both. Replace one by the other, and fit the model to that."
-                )
-        encoder = TableEncoder.learn(frame, numeric, categories)
+        encoder = TableEncoder.learn(frame, numeric, categories, listed=orders)
         if domain is None:
             # Ordered categories are coded as numbers, and take only their own codes.
             listed = [name for name in frame if name in set(categories) or not is_numeric(frame[name])]
@@ -91,7 +85,25 @@ class InputSpace:
             if unknown:
                 raise InvalidInputError(f"domain must say what {unknown[0]!r} can hold; it has {list(domain.columns)}.")
         limits = output_range or getattr(getattr(model, "guarantee_", None), "output_range", None)
-        return cls(model, encoder, domain, encoder.encode(frame), frame, not is_table(X), limits)
+        whole = [
+            name
+            for name, held in domain.columns.items()
+            if isinstance(held, NumericDomain) and not held.blank and held.step is not None and held.step % 1 == 0
+        ]
+        ask = Ask.of(model, frame if is_table(X) else frame.to_numpy(), encoder, whole if is_table(X) else ())
+        ask.refuse_merged()
+        ask.check()
+        return cls(ask, domain, encoder.encode(frame), frame, not is_table(X), limits)
+
+    @property
+    def model(self) -> Any:
+        """The model that is asked."""
+        return self.ask.model
+
+    @property
+    def encoder(self) -> Encoder:
+        """Of the people."""
+        return self.ask.encoder
 
     @property
     def names(self) -> list[Any]:
@@ -100,16 +112,11 @@ class InputSpace:
 
     def given(self, rows: FloatArray) -> Any:
         """Encoded people as the model takes them: only the columns that it has learned from, if it knows these."""
-        table = self.encoder.decode(rows)
-        known = getattr(self.model, "feature_names_in_", None)
-        if self.as_array:
-            array = table.to_numpy(dtype=np.float64)
-            return array if known is None else pd.DataFrame(array, columns=list(known))
-        return table if known is None else table[list(known)]
+        return self.ask.taken(rows)
 
     def for_metric(self, metric: Metric, rows: FloatArray) -> People:
         """Encoded people as a metric takes them."""
-        table: Any = self.encoder.decode(rows)
+        table = self.ask.table(rows)
         if self.as_array:
             table = table.to_numpy(dtype=np.float64)
         known = self.table.to_numpy() if self.as_array else self.table
@@ -123,9 +130,7 @@ class InputSpace:
         """Outputs of encoded people, and whether these are probabilities."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a model may warn about people who do not exist
-            return predicted_outputs(
-                self.model, self.given(rows), self.output_range, getattr(self.model, "classes_", None)
-            )
+            return asked_outputs(self.ask, self.output_range, rows)
 
     def labels(self, *, probable: bool) -> OutputLabels:
         """What the outputs describe."""
@@ -156,7 +161,7 @@ class InputSpace:
 
     def people(self, rows: FloatArray) -> pd.DataFrame:
         """Encoded people as they are shown: whole numbers without a point."""
-        table: pd.DataFrame = self.encoder.decode(rows)
+        table: pd.DataFrame = self.ask.table(rows)
         for name, held in self.domain.columns.items():
             if getattr(held, "step", None) == 1 and not table[name].isna().any():
                 table[name] = table[name].astype(np.int64)

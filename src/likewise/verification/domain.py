@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -84,10 +85,7 @@ class NumericDomain:
         places = np.asarray(positions, dtype=np.int64)
         if self.step is None:
             return _from_ordinals(places)
-        # Dividing by a whole number gives the float that the decimal is read as: 7 / 100, not 7 * 0.01.
-        per_unit = 1 / self.step
-        exact = float(np.rint(per_unit))
-        return np.asarray(places / exact if abs(per_unit - exact) < _CLOSE * exact else places * self.step)
+        return _multiples(places, self.step)
 
     def nearest(self, values: FloatArray) -> FloatArray:
         """The nearest numbers that it holds; blanks stay, or become the lowest number where there are none."""
@@ -97,7 +95,10 @@ class NumericDomain:
         return np.where(np.isnan(values) & self.blank, np.nan, filled)
 
     def holds(self, values: FloatArray) -> BoolArray:
-        """Which values it holds; NaN is a blank."""
+        """Which values it holds; NaN is a blank.
+
+        A number next to one of a grid, such as 0.1 + 0.2 next to 0.3, is not held: a model may tell them apart.
+        """
         if self.step is None:
             inside = (values >= self.low) & (values <= self.high)
         else:
@@ -120,10 +121,13 @@ class CategoricalDomain:
     values : sequence
     blank : bool, default=False
         Whether the value may be missing.
+    blanks : sequence, default=()
+        How a missing value is written, such as None or NaN, which models tell apart; none if that is not known.
     """
 
     values: tuple[Any, ...]
     blank: bool = False
+    blanks: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         BOOL.check("blank", self.blank)
@@ -139,7 +143,8 @@ class CategoricalDomain:
     def learn(cls, column: pd.Series[Any]) -> CategoricalDomain:
         """Values that occur, in the order of their names."""
         present = column.dropna().unique().tolist()
-        return cls(tuple(sorted(present, key=canonical_category)), bool(column.isna().any()))
+        blanks = {type(value): value for value in column[column.isna()].tolist()}
+        return cls(tuple(sorted(present, key=canonical_category)), bool(blanks), tuple(blanks.values()))
 
     def holds(self, column: pd.Series[Any]) -> BoolArray:
         """Which values it holds."""
@@ -420,9 +425,14 @@ def _linear(side: str, text: str) -> dict[str | None, float]:
 
 
 def _on_grid(values: FloatArray, step: float) -> BoolArray:
-    with np.errstate(invalid="ignore"):
-        count = values / step
-        return np.asarray(np.abs(count - np.rint(count)) <= _room(count))
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(_multiples(np.rint(values / step), step) == values)
+
+
+def _multiples(counts: Any, step: float) -> FloatArray:
+    """Multiples of a step, as the floats that their decimals are read as: 7 / 100, not 7 * 0.01."""
+    exact = Fraction(repr(step))
+    return np.asarray(counts * float(exact.numerator) / float(exact.denominator))
 
 
 def _room(count: Any) -> Any:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.pairs.model_outputs import as_shares
-from likewise.workbench.engine import BOOSTING, Engine
+from likewise.workbench.engine import BOOSTING, GUARANTEED, Engine
+from likewise.workbench.figures import output_gaps
 from likewise.workbench.judging import shown
 from likewise.workbench.state import Sheet
 
@@ -46,8 +47,8 @@ def compare(engine: Engine, sheet: Sheet, model: Any, a: Any, b: Any) -> dict[st
     parts = []
     for name in map(str, engine.X.columns):
         i = engine.names.index(name)
-        if not columns.is_number[i]:
-            part = float(columns.scales[i]) if rows[0, i] != rows[1, i] else 0.0
+        if not columns.is_number[i]:  # by their texts: all categories that are not in the table have one code
+            part = float(columns.scales[i]) if shown(frame[name][0]) != shown(frame[name][1]) else 0.0
         elif blank[0, i] != blank[1, i]:
             part = float(columns.missing[i])
         else:
@@ -59,17 +60,16 @@ def compare(engine: Engine, sheet: Sheet, model: Any, a: Any, b: Any) -> dict[st
         "scores": [],
         "reasons": [],
     }
-    found["scores"].append({"title": "within these weights", "values": _scores(engine, model, frame)})
+    found["scores"].append({"title": GUARANTEED, **_scores(engine, model, frame)})
     reference = engine.known_references(sheet.locked).get(BOOSTING)
     if reference is not None:
         kept = frame[[name for name in frame.columns if name not in sheet.locked]]
         with suppress(ValueError, LikewiseError):  # a value that this model cannot read; the other score is shown
-            found["scores"].append({"title": BOOSTING, "values": _scores(engine, reference.model, kept)})
+            found["scores"].append({"title": engine.fitted, **_scores(engine, reference.model, kept)})
     if model is not None:
         for row in model.reasons(frame, n=_N_REASONS).itertuples(index=False):
             reasons = [str(reason).removesuffix(" against the average person") for reason in row[1:] if reason]
             found["reasons"].append({"outcome": str(row[0]), "reasons": reasons})
-    found["gap"] = abs(found["scores"][0]["values"][0] - found["scores"][0]["values"][1])
     return found
 
 
@@ -94,16 +94,12 @@ def _frame(engine: Engine, values: Any) -> pd.DataFrame:
     return pd.DataFrame(row)
 
 
-def _scores(engine: Engine, model: Any, frame: pd.DataFrame) -> list[float]:
-    """Probabilities of the favourable class, or predictions as shares of the range."""
-    if model is None:
-        constant = engine.problem.y == engine.favourable if engine.classes is not None else engine.problem.y
-        return [_share(engine, constant.mean())] * 2
+def _scores(engine: Engine, model: Any, frame: pd.DataFrame) -> dict[str, Any]:
+    """Chances of the class that is shown, or predictions as shares of the range; and how far apart all outputs are."""
+    outputs = engine.constant(slice(None), len(frame)) if model is None else engine.outputs(model, frame)
+    gap = float(output_gaps(outputs[:1], outputs[1:], engine.problem.output_range)[0])
     if engine.classes is None:
-        return [_share(engine, value) for value in model.predict(frame)]
-    at = list(model.classes_).index(engine.favourable)
-    return [float(value) for value in np.asarray(model.predict_proba(frame))[:, at]]
-
-
-def _share(engine: Engine, value: Any) -> float:
-    return float(np.clip(as_shares(value, engine.problem.output_range), 0.0, 1.0))
+        shares = np.clip(as_shares(outputs, engine.problem.output_range), 0.0, 1.0)
+    else:
+        shares = outputs[:, list(engine.classes).index(engine.favourable)]
+    return {"values": shares.tolist(), "gap": gap}

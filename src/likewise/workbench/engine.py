@@ -16,6 +16,7 @@ import pandas as pd
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
+from likewise.ask import answers
 from likewise.design.frontier import design_metric
 from likewise.design.joint import Costs
 from likewise.exceptions import InvalidInputError, LikewiseError
@@ -25,9 +26,10 @@ from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
 from likewise.pairs.points import row_hashes
 from likewise.report.charts import shapes
+from likewise.reveal.linear import least_missing_weight
 from likewise.scorecard.display import panels_of
 from likewise.selection.cross_validation import align_classes
-from likewise.workbench.figures import TITLES, PairSample, figures
+from likewise.workbench.figures import TITLES, PairSample, figures, output_gaps
 from likewise.workbench.state import Sheet, Weights
 
 MAX_PEOPLE = 30_000
@@ -92,11 +94,15 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A model without a guarantee: its predictions for people held out, and the model fitted to everybody."""
+    """A model without a guarantee: its predictions for people held out, and the model fitted to everybody.
+
+    Pairs are compared by the outputs of the latter: held out, two people may be scored by two different models.
+    """
 
     title: str
     predictions: FloatArray
     model: Any = None
+    outputs: FloatArray | None = None
 
 
 class Engine:
@@ -150,6 +156,11 @@ class Engine:
             return None
         return self.classes[-1] if self.problem.outcome is None else self.problem.outcome
 
+    @property
+    def fitted(self) -> str:
+        """Title of the model without a guarantee by which pairs are compared; it has seen them."""
+        return f"boosting fitted to these {len(self.X):,} people, no guarantee"
+
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
         """Smallest and largest number of each numeric column."""
@@ -175,8 +186,7 @@ class Engine:
 
     def columns(self, sheet: Sheet) -> list[dict[str, Any]]:
         """What the page needs of each column, in the order of the table."""
-        weights, meanings = sheet.weights, sheet.metric.describe().set_index("column")["one point"]
-        found = []
+        weights, found = sheet.weights, []
         for name in map(str, self.X.columns):
             i = self.names.index(name)
             number = bool(self.encoder.is_number[i])
@@ -187,8 +197,8 @@ class Engine:
                     "name": name,
                     "kind": "numeric" if number else "categorical",
                     "weight": weights["numeric" if number else "categorical"][name],
-                    "meaning": str(meanings[name]),
                     "missing": weights["missing"].get(name),
+                    "capped_at": self._capped_at(sheet, name),
                     "locked": name in sheet.locked,
                     "unit": sheet.units.get(name, ""),
                     "factor": unit.factor,
@@ -202,6 +212,13 @@ class Engine:
                 }
             )
         return found
+
+    def _capped_at(self, sheet: Sheet, name: str) -> float | None:
+        """Most that a number can make, if its blank allows less than its weight: twice the weight of the blank."""
+        weight, missing = sheet.weights["numeric"].get(name), sheet.weights["missing"].get(name)
+        if not weight or missing is None or missing >= least_missing_weight(weight, *self.ranges[name]):
+            return None
+        return 2 * missing
 
     # -- models ---------------------------------------------------------------------------------------------------
 
@@ -240,12 +257,14 @@ class Engine:
         card = self.estimator(metric, self.penalties(matters))
         return card.fit(X, y) if rows is None else card.fit(X[rows], y[rows])
 
-    def _predict(self, model: Any, rows: Any) -> FloatArray:
+    def outputs(self, model: Any, people: pd.DataFrame) -> FloatArray:
+        """Probabilities of all classes, or predictions."""
         if self.classes is None:
-            return np.asarray(model.predict(self.X[rows]), dtype=np.float64)
-        return align_classes(np.asarray(model.predict_proba(self.X[rows])), model.classes_, self.classes)
+            return answers(model, people, "predict").astype(np.float64)
+        return align_classes(answers(model, people, "predict_proba"), model.classes_, self.classes)
 
-    def _constant(self, kept: Any, n: int) -> FloatArray:
+    def constant(self, kept: Any, n: int) -> FloatArray:
+        """The best constant of some people, for `n` others."""
         y = self.problem.y[kept]
         if self.classes is None:
             return np.full(n, float(y.mean()))
@@ -265,20 +284,16 @@ class Engine:
         found = {CONSTANT: Reference(CONSTANT, self._blank_predictions())}
         for fold in self.usable_folds:
             out = self.folds == fold
-            found[CONSTANT].predictions[out] = self._constant(~out, int(out.sum()))
+            found[CONSTANT].predictions[out] = self.constant(~out, int(out.sum()))
         kinds = {LINEAR: "logistic" if task == "classification" else "linear", BOOSTING: "boosting"}
         for title, kind in kinds.items() if shown.shape[1] else ():
             predictions = self._blank_predictions()
             for fold in self.usable_folds:
                 out = self.folds == fold
                 model = table_model(shown, kind, task).fit(shown[~out], y[~out])
-                answers = np.asarray(
-                    model.predict_proba(shown[out]) if self.classes is not None else model.predict(shown[out])
-                )
-                if self.classes is not None:
-                    answers = align_classes(answers, model.classes_, self.classes)
-                predictions[out] = answers
-            found[title] = Reference(title, predictions, table_model(shown, kind, task).fit(shown, y))
+                predictions[out] = self.outputs(model, shown[out])
+            model = table_model(shown, kind, task).fit(shown, y)
+            found[title] = Reference(title, predictions, model, self.outputs(model, shown))
         self._references[key] = found
         return found
 
@@ -309,7 +324,7 @@ class Engine:
         for count, fold in enumerate(self.usable_folds):
             out = self.folds == fold
             card = self.fit(metric, ~out)
-            predictions[out] = self._constant(~out, int(out.sum())) if card is None else self._predict(card, out)
+            predictions[out] = self.constant(~out, int(out.sum())) if card is None else self.outputs(card, self.X[out])
             if count == 0:
                 some = np.flatnonzero(~out)
                 some = some[evenly_spaced(len(some), _MAX_PRICED)]
@@ -341,10 +356,10 @@ class Engine:
         measured = ~np.isnan(first)
         references = self.known_references(sheet.locked)
         titled = {GUARANTEED: predictions} | {title: each.predictions for title, each in references.items()}
-        today = self.scores_of_today(sheet, known_only=True)
+        today = self.scores_of_today(sheet)
         if self.problem.scores is not None and today is not None:
             titled[today[0]] = today[1]
-        constant = references[CONSTANT].predictions if references else self._constant(slice(None), len(first))
+        constant = references[CONSTANT].predictions if references else self.constant(slice(None), len(first))
         y = self.problem.y[measured]
         rows = []
         for title, each in titled.items():
@@ -363,8 +378,8 @@ class Engine:
         columns = metric.weights_of(self.encoder)
         return float(columns.scales @ self.costs.weights + np.nan_to_num(columns.missing) @ self.costs.missing)
 
-    def scores_of_today(self, sheet: Sheet, *, known_only: bool = False) -> tuple[str, FloatArray] | None:
-        """Title and outputs of the model whose violations are shown: the given one, or boosting, held out."""
+    def scores_of_today(self, sheet: Sheet) -> tuple[str, FloatArray] | None:
+        """Title and outputs of the model whose violations are shown: the given one, or boosting fitted to all."""
         problem = self.problem
         if problem.scores is not None:
             given = problem.scores
@@ -372,28 +387,28 @@ class Engine:
                 last = self.favourable == self.classes[-1]
                 given = np.column_stack([1 - given, given] if last else [given, 1 - given])
             return problem.scores_title, given
-        known = self.known_references(sheet.locked) if known_only else self.references(sheet.locked)
-        return (BOOSTING, known[BOOSTING].predictions) if BOOSTING in known else None
+        known = self.known_references(sheet.locked).get(BOOSTING)
+        return None if known is None or known.outputs is None else (self.fitted, known.outputs)
 
     def _of_pairs(self, sheet: Sheet, metric: TableMetric) -> dict[str, Any]:
-        """Mean distance, share of pairs that are bound, and pairs that the model of today violates."""
+        """Mean distance, share of pairs that are bound, and pairs that a model without a guarantee violates."""
         found: dict[str, Any] = {"mean_distance": self.mean_distance(metric), "bound_share": None, "today": None}
         if not len(self.pairs.a):
             return found
         distances = self.pairs.distances(metric.weights_of(self.encoder))
         found |= {"bound_share": float((distances < 1).mean()), "n_pairs": len(distances), "n_paired": self.pairs.n}
-        today = self.scores_of_today(sheet, known_only=True)
+        today = self.scores_of_today(sheet)
         if today is None:
             return found
         title, outputs = today
-        gaps = self.pairs.gaps(outputs, self.problem.output_range)
+        gaps = output_gaps(outputs[self.pairs.a], outputs[self.pairs.b], self.problem.output_range)
         excess = gaps - distances
-        above = np.flatnonzero(excess > _TOLERANCE)  # False for people who were never held out
+        above = np.flatnonzero(excess > _TOLERANCE)
         worst = self.pairs.varied(above[np.argsort(-excess[above], kind="stable")], _WORST)
         found["today"] = {
             "title": title,
             "violations": len(above),
-            "n_pairs": int((~np.isnan(gaps)).sum()),
+            "n_pairs": len(gaps),
             "worst": [
                 {
                     "a": str(self.X.index[self.pairs.a[k]]),

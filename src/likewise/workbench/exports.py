@@ -12,7 +12,7 @@ import pandas as pd
 from likewise._optional import need
 from likewise._writing import atomic_write, write_csv
 from likewise.exceptions import InvalidInputError
-from likewise.io import save_model
+from likewise.io import save_model, unused_path
 from likewise.metric_file import MetricFile, format_metric
 from likewise.metrics.table import TableMetric
 from likewise.workbench.engine import Problem
@@ -100,13 +100,13 @@ def write_report(model: Any, X: pd.DataFrame, y: Any, problem: Problem, folder: 
 
 
 def commands(tools: Tools, target: str, folder: str) -> list[str]:
-    """The lines that make the same files without the page, from the metric."""
-    metric, model = f"{folder}/metric.toml", f"{folder}/model.skops"
+    """The lines that make the same files without the page, from the metric; they replace nothing that is there."""
+    metric, model, report = f"{folder}/metric.toml", *(unused_path(f"{folder}/{name}") for name in (MODEL[0], *REPORT))
     return [
         tools.command(
             "enforce", tools.table, "--target", target, "--metric", metric, "--method", "additive", "--out", model
         ),
-        tools.command("report", model, tools.table, "--target", target, "--out", f"{folder}/report.html"),
+        tools.command("report", model, tools.table, "--target", target, "--out", report),
         tools.command("audit", tools.table, "--metric", metric, "--model", model),
         tools.command("verify-card", f"{folder}/card.json"),
     ]

@@ -156,9 +156,10 @@ class PairSample:
                 times |= {one: times.get(one, 0) + 1 for one in two}
         return found
 
-    def gaps(self, outputs: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
-        """Differences of outputs: in total variation, or as shares of the range."""
-        if outputs.ndim == 2:
-            return np.asarray(np.abs(outputs[self.a] - outputs[self.b]).sum(axis=1) / 2)
-        low, high = output_range or (0.0, 1.0)
-        return np.asarray(np.abs(outputs[self.a] - outputs[self.b]) / (high - low))
+
+def output_gaps(a: FloatArray, b: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
+    """Differences of outputs: in total variation, or as shares of the range, to which predictions are cut."""
+    if a.ndim == 2:
+        return np.asarray(np.abs(a - b).sum(axis=1) / 2)
+    low, high = output_range or (0.0, 1.0)
+    return np.asarray(np.abs(np.clip(a, low, high) - np.clip(b, low, high)) / (high - low))

@@ -47,13 +47,13 @@ class Hub:
         self.judging, self.browsers = Judging(engine, session), Browsers()
         self.job: dict[str, Any] | None = None
         self.trouble: dict[str, str] = {}
-        self.judged: dict[str, Any] = {"answers": [], "ranges": [], "conflicts": [], "error": ""}
+        self.judged: dict[str, Any] | None = None  # until it is worked out for the answers that stand now
         self.result: dict[str, Any] | None = None
         self.results: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._later: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._wake = threading.Condition()
         self._wanted: tuple[int, Sheet] | None = None
-        self._sequence = 0
+        self._sequence = self._judgement = 0
         self._closing = False
 
     # -- lifecycle ------------------------------------------------------------------------------------------------
@@ -65,8 +65,8 @@ class Hub:
         for work in (self._live, self._work):  # daemons: Ctrl-C does not wait for a fit
             threading.Thread(target=work, name=f"workbench{work.__name__}", daemon=True).start()
         self._evaluate()
+        self._judge()  # first: models are measured for minutes
         self._measure_references()
-        self._judge()
         yield
         self.close()
 
@@ -113,6 +113,7 @@ class Hub:
             "versions": list(log.versions),
             "frontier": _frontier(log.frontier, sheet),
             "record": record(session)[::-1],
+            "answers": self.judging.answers(),
             "minutes": minutes(session, self._facts()),
             "job": self.job,
             "trouble": self.trouble,
@@ -160,11 +161,11 @@ class Hub:
         data = {key: data[key] for key in _DATA if key in data}
         event = self.session.act(kind, given.get("name", ""), seen=seen, browser=str(given.get("browser", "")), **data)
         self._changed(event)
-        if self.session.sheet.locked != locked:
+        locks = self.session.sheet.locked != locked
+        if locks or kind in ("answer", "withdraw"):
+            self._judge()
+        if locks:
             self._measure_references()
-            self._judge()
-        if kind in ("answer", "withdraw"):
-            self._judge()
         others = self.session.overrode(event, seen)
         return {"last": self.session.last, "overrode": [f"{each['name']} (no. {each['n']})" for each in others]}
 
@@ -274,7 +275,7 @@ class Hub:
                     "titles": (result["figures"] or {}).get("titles"),
                     "mean_distance": result["mean_distance"],
                     "bound_share": result["bound_share"],
-                    "violations": (result["today"] or {}).get("violations"),
+                    "today": result["today"],
                 }
             )
         return as_json({"versions": found})
@@ -400,9 +401,16 @@ class Hub:
         self._background(work)
 
     def _judge(self) -> None:
+        """Work out what the answers leave; until then nothing is said of it. The newest request wins."""
+        self._judgement += 1
+        self.judged, number = None, self._judgement
+        self.browsers.tell({"judged": None})
+
         def work() -> None:
-            self.judged = as_json(self.judging.summary())
-            self.browsers.tell({"judged": self.judged})
+            found = as_json(self.judging.summary()) if number == self._judgement else None
+            if number == self._judgement:
+                self.judged = found
+                self.browsers.tell({"judged": found})
 
         self._background(work)
 

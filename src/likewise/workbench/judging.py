@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from likewise.design.judgements import JudgedMetric, learn_metric
-from likewise.design.judgements_table import CLOSER, SKIP, describe_answer, empty_judgements
+from likewise.design.judgements_table import (
+    CLOSER,
+    SKIP,
+    WeightSpace,
+    canonical_person,
+    describe_answer,
+    empty_judgements,
+    read_answers,
+)
 from likewise.design.questions import Question, next_question
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.columns import canonical_category
@@ -80,7 +88,7 @@ class Judging:
 
     def learn(self, *, near: bool = False) -> JudgedMetric | None:
         """What all answers say; None without any. With `near`, the metric closest to the present weights."""
-        rows = [row for row in self.session.judgements() if row["kind"] != SKIP]
+        rows = self._rows()
         if not rows:
             return None
         X, sheet = self._people(), self.session.sheet
@@ -92,9 +100,9 @@ class Judging:
         people = self.engine.X if near else X
         return learn_metric(pd.DataFrame(rows), people, start, categorical=None if near else self._categorical(X))
 
-    def summary(self) -> dict[str, Any]:
-        """Ranges of weights, conflicts as questions, and answers, for the page."""
-        answers = [
+    def answers(self) -> list[dict[str, Any]]:
+        """The answers that stand, in words."""
+        return [
             {
                 "n": event["n"],
                 "name": event["name"],
@@ -103,22 +111,31 @@ class Judging:
             }
             for event in self.session.log.answers.values()
         ]
-        found: dict[str, Any] = {"answers": answers, "ranges": [], "conflicts": [], "error": ""}
+
+    def summary(self) -> dict[str, Any]:
+        """Ranges of weights, and what to discuss: answers that cannot all hold, and different ones to one question."""
+        rows = self._rows()
+
+        def said(chosen: Iterable[int]) -> list[dict[str, Any]]:
+            each = [rows[i] for i in chosen]
+            return [{"n": int(row["comment"]), "name": row["judge"], "text": describe(row)} for row in each]
+
+        found: dict[str, Any] = {"ranges": [], "conflicts": [], "disagreements": [], "error": ""}
+        different = [said(group) for group in _different_answers(rows)]
         try:
             learned = self.learn()
         except InvalidInputError as error:
-            return found | {"error": str(error)}
+            return found | {"disagreements": different, "error": str(error)}
         if learned is None:
             return found
-        rows = [row for row in self.session.judgements() if row["kind"] != SKIP]
-        for _, part in learned.conflicts.groupby("conflict"):
-            said = [
-                {"n": int(rows[i]["comment"]), "name": rows[i]["judge"], "text": describe(rows[i])}
-                for i in part["answer"]
-            ]
-            found["conflicts"].append(said)
+        found["conflicts"] = [said(part["answer"]) for _, part in learned.conflicts.groupby("conflict")]
+        shown_already = [{each["n"] for each in group} for group in found["conflicts"]]
+        found["disagreements"] = [
+            group for group in different if not any({each["n"] for each in group} <= known for known in shown_already)
+        ]
+        asked = self.n_asked()
         for row in learned.ranges.to_dict("records"):
-            if row["n_answers"]:
+            if n_answers := asked.get((row["kind"], str(row["column"]))):
                 high = float(row["high"])
                 found["ranges"].append(
                     {
@@ -127,10 +144,27 @@ class Judging:
                         "low": float(row["low"]),
                         "high": high if np.isfinite(high) else None,
                         "weight": float(row["weight"]),
-                        "n_answers": int(row["n_answers"]),
+                        "n_answers": n_answers,
                     }
                 )
         return found
+
+    @property
+    def n_answers(self) -> int:
+        """Answers that stand, without those that were skipped; one with both ends is one answer."""
+        return len({row["comment"] for row in self._rows()})
+
+    def n_asked(self) -> dict[tuple[str, str], int]:
+        """How many answers are about people who differ in what a weight is of, by section and column."""
+        X = self._people()
+        space = WeightSpace.of(X, None, self._categorical(X))
+        once = {row["comment"]: row for row in self._rows()}  # both ends of an answer are about the same two people
+        rows = read_answers(pd.DataFrame(list(once.values())), space).rows
+        names = zip(space.kinds, map(str, space.names), strict=True)
+        return dict(zip(names, np.count_nonzero(rows, axis=0).tolist(), strict=True))
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [row for row in self.session.judgements() if row["kind"] != SKIP]
 
     def _people(self) -> pd.DataFrame:
         hidden = self.session.sheet.locked
@@ -147,6 +181,21 @@ class Judging:
         if not X.shape[1]:
             return None
         return next_question(table, X.iloc[:, :_MAX_COLUMNS], categorical=self._categorical(X.iloc[:, :_MAX_COLUMNS]))
+
+
+def _different_answers(rows: Sequence[dict[str, Any]]) -> list[list[int]]:
+    """Answers to the same question that are not the same, by their positions.
+
+    They need not be a conflict: "at most 20" and "at most 60" both hold at 20, and of two pairs, each can be no further
+    apart than the other.
+    """
+    asked: dict[Any, dict[int, Any]] = {}
+    for i, row in enumerate(rows):
+        sides = ("ab", "cd") if row["kind"] == CLOSER else ("ab",)
+        pairs = [frozenset(canonical_person(row[one]) for one in side) for side in sides]
+        said = pairs[0] if row["kind"] == CLOSER else row["points"]
+        asked.setdefault((row["kind"], frozenset(pairs)), {})[i] = said
+    return [list(group) for group in asked.values() if len(set(group.values())) > 1]
 
 
 def describe(row: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from likewise.metric_file import MetricComments, as_rate
 from likewise.metrics.units import in_points
+from likewise.metrics.zero_weights import MUST_NOT_MATTER
 from likewise.workbench.judging import describe
 from likewise.workbench.state import Event, Log, Session, Sheet
 
@@ -58,10 +59,10 @@ def _named(event: Event, before: Sheet) -> str:
 
 
 def meaning(sheet: Sheet, name: str) -> str:
-    """What a weight is worth: "1 point = $5", "one step = 8 points", "must not matter"."""
-    weight = sheet.weights["numeric"].get(name, sheet.weights["categorical"].get(name, 0.0))
-    worth = str(sheet.metric.describe().set_index("column")["one point"][name])
-    return as_rate(worth) if weight else worth
+    """What a weight is worth: "1 point = $5", "one step = 8 points"; or 0, where only a lock is a decision."""
+    if not sheet.weights["numeric"].get(name, sheet.weights["categorical"].get(name)):
+        return MUST_NOT_MATTER if name in sheet.locked else "not used"
+    return as_rate(str(sheet.metric.describe().set_index("column")["one point"][name]))
 
 
 def record(session: Session) -> list[dict[str, Any]]:

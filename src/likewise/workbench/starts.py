@@ -9,9 +9,10 @@ from typing import Any
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.metric_file import read_metric_file
 from likewise.metrics.table import TableMetric
+from likewise.reveal.linear import least_missing_weight
 from likewise.workbench.engine import Engine
 from likewise.workbench.judging import Judging
-from likewise.workbench.state import Log
+from likewise.workbench.state import Log, Weights
 
 
 def from_version(log: Log, title: str) -> dict[str, Any]:
@@ -45,9 +46,28 @@ def from_answers(engine: Engine, judging: Judging, which: str) -> dict[str, Any]
         "near": "of the metrics that fit, the one closest to the weights until then, which",
         "strict": "the lower end of every range that",
     }[which]
-    metric = learned.strict() if which == "strict" else learned.metric
-    how = f"Learned from {learned.n_answers} answers: {words} the answers leave."
-    return {"set": engine.weights_from(metric), "how": how}
+    weights = engine.weights_from(learned.strict() if which == "strict" else learned.metric)
+    n = judging.n_answers
+    how = f"Learned from {n} answer{'s' if n > 1 else ''}: {words} the answers leave."
+    if which == "judged":
+        how += _without_guesses(engine, judging, weights)
+    return {"set": weights, "how": how}
+
+
+def _without_guesses(engine: Engine, judging: Judging, weights: Weights) -> str:
+    """Set what no answer is about to 0, and say so; a blank of a judged column leaves the column its full effect."""
+    asked = {key for key, n in judging.n_asked().items() if n}
+    left = [(section, name) for section, part in weights.items() for name in part if (section, name) not in asked]
+    for section, name in left:
+        weights[section][name] = 0.0
+    blanks = [name for section, name in left if section == "missing" and weights["numeric"][name]]
+    for name in blanks:
+        weights["missing"][name] = least_missing_weight(weights["numeric"][name], *engine.ranges[name])
+    others = [name for section, name in left if section != "missing" and name not in judging.session.sheet.locked]
+    said = f" No answer is about {', '.join(others)}: at 0." if others else ""
+    if blanks:
+        said += f" No answer is about blanks of {', '.join(blanks)}: they leave the column its full effect."
+    return said
 
 
 def from_text(engine: Engine, text: Any, name: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ export function put(node, ...children) {
   return node;
 }
 
-export const whole = (n) => Number(n).toLocaleString("en-US");
+export const whole = (n) => (n === null || n === undefined ? "–" : Number(n).toLocaleString("en-US"));
 
 export function figure(x, digits = 3) {
   if (x === null || x === undefined) return "–";
@@ -60,7 +60,7 @@ export const NEGLIGIBLE = 1e-30;
 
 // What a weight is worth, in the words of metric files.
 export function worth(column, weight) {
-  if (!weight) return "must not matter";
+  if (!weight) return "not used"; // only a lock says that a column must not matter
   if (weight < NEGLIGIBLE) return "only whether it is known";
   if (column.kind !== "numeric") return "any difference = " + points(weight);
   if (column.one) return column.one + " = " + points(weight);

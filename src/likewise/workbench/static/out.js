@@ -14,7 +14,7 @@ export function buildOut(panel) {
     el("ul", { class: "log", id: "files", "aria-live": "polite" }),
     el("p", { class: "small" }, "The exported model is fitted to the whole table. ", el("span", { class: "live-note" })),
     el("h2", { class: "small-title spaced" }, "The same without this page"),
-    el("p", { class: "small" }, "From the metric file, these commands make the same model, to the last bit."),
+    el("p", { class: "small" }, "From metric.toml, once it is written, these commands make the same model, to the last bit. They replace no file."),
     el("pre", { id: "commands", tabindex: 0, "aria-label": "Commands" }));
   onState((part) => {
     if (part.exports) {

@@ -21,7 +21,8 @@ export function buildPairs(panel) {
         el("h3", {}, "What the answers leave"), el("div", { id: "ranges" }),
         el("h3", { class: "spaced" }, "Answers"), el("ul", { class: "log", id: "answers" }))));
   onState((part) => {
-    if (part.judged) showJudged();
+    if (part.answers) showAnswers();
+    if ("judged" in part) showJudged();
     if ("result" in part) showCases();
   });
 }
@@ -34,7 +35,7 @@ async function ask(compare) {
   const found = await quietly(post("question", { name: who, compare }));
   if (turn !== asked) return;  // somebody else asked meanwhile
   question = found ? found.question : null;
-  showQuestion(found ? (compare ? "There are no two pairs left to compare." : "Every distance is known to a point, or was asked about.") : "No question could be asked.");
+  showQuestion(found ? (compare ? "There are no two pairs left to compare." : "Of the pairs that differ in few columns, every distance is known to a point, or was asked about.") : "No question could be asked.");
 }
 
 async function askPair(a, b) {
@@ -95,21 +96,27 @@ async function save(rows) {
   if (done) await ask(compared);
 }
 
+const answered = (answer, text) => el("li", {}, el("span", { class: "data" }, el("strong", {}, answer.name), ": " + text + " "),
+  button("Withdraw", () => quietly(act("withdraw", { of: answer.n })), { class: "quiet", "aria-label": "Withdraw answer no. " + answer.n + " of " + answer.name }));
+
+function showAnswers() {
+  put(byId("answers"), state.answers.length ? state.answers.slice().reverse().map((answer) => answered(answer, answer.texts.join(" and "))) : el("li", { class: "muted" }, "Nobody has answered yet."));
+}
+
 function showJudged() {
   const judged = state.judged;
+  if (!judged) { put(byId("conflicts")); put(byId("ranges"), el("p", { class: "muted" }, "Being worked out…")); return; }
   const by = new Map(state.columns.map((column) => [column.name, column]));
-  put(byId("answers"), judged.answers.length ? judged.answers.slice().reverse().map((answer) => el("li", {},
-    el("span", { class: "data" }, el("strong", {}, answer.name), ": " + answer.texts.join(" and ")),
-    button("Withdraw", () => quietly(act("withdraw", { of: answer.n })), { class: "quiet", "aria-label": "Withdraw answer no. " + answer.n + " of " + answer.name }))) : el("li", { class: "muted" }, "Nobody has answered yet."));
-  put(byId("conflicts"), judged.conflicts.map((said) => el("div", { class: "note warning conflict" },
-    el("h3", {}, said.length > 1 ? "To discuss: these cannot all hold. Which one gives way?" : "To discuss: this cannot hold, as the two do not differ in a column that may matter."),
-    el("ul", {}, said.map((each) => el("li", {}, el("span", { class: "data" }, el("strong", {}, each.name), ": " + each.text + " "), button("Withdraw", () => quietly(act("withdraw", { of: each.n })), { class: "quiet", "aria-label": "Withdraw answer no. " + each.n + " of " + each.name })))))));
+  const discuss = (title, said) => el("div", { class: "note warning conflict" }, el("h3", {}, "To discuss: " + title), el("ul", {}, said.map((each) => answered(each, each.text))));
+  put(byId("conflicts"),
+    judged.conflicts.map((said) => discuss(said.length > 1 ? "these cannot all hold. Which one gives way?" : "this cannot hold, as the two do not differ in a column that may matter.", said)),
+    judged.disagreements.map((said) => discuss("different answers to the same question. Which one stands?", said)));
   if (judged.error) { put(byId("ranges"), el("p", { class: "muted" }, judged.error)); return; }
   put(byId("ranges"), judged.ranges.length ? el("div", { class: "scroll" }, el("table", { class: "ranges" },
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Column"), el("th", { scope: "col" }, "Strictest"), el("th", { scope: "col" }, "Loosest"), el("th", { scope: "col", class: "num" }, "Answers"))),
     el("tbody", {}, judged.ranges.map((range) => {
       const column = by.get(range.column), blank = range.kind === "missing";
-      const words = (weight) => (weight === null ? "no limit" : blank ? points(weight) : worth(column, weight));
+      const words = (weight) => (weight === null ? "no limit" : blank || !weight ? points(weight) : worth(column, weight));
       return el("tr", {}, el("th", { scope: "row" }, soft(range.column), blank ? ", not known" : null), el("td", {}, words(range.low)), el("td", {}, words(range.high)), el("td", { class: "num" }, range.n_answers));
     })))) : el("p", { class: "muted" }, "No limits yet. Ranges appear with the first answer in points."));
 }

@@ -77,8 +77,8 @@ async function compare() {
     put(byId(side + "-without"), other ? score(other.values[k], table) + " by " + other.title : "");
     put(byId(side + "-reasons"), found.reasons[k] ? found.reasons[k].reasons.map((reason) => el("li", { class: "data" }, reason)) : []);
   });
-  put(byId("people-verdict"), points(found.distance) + " apart by the weights, " + points(found.gap) + " apart by the model");
-  const gap = other ? Math.abs(other.values[0] - other.values[1]) : null;
+  put(byId("people-verdict"), points(found.distance) + " apart by the weights, " + points(own.gap) + " apart by the model");
+  const gap = other ? other.gap : null;
   put(byId("people-detail"), (found.distance >= 1 ? "From 100 points on, any difference is allowed. " : "The model can never put these two further apart than their distance. ") + (gap === null ? "" : "By " + other.title + ": " + points(gap) + (gap > found.distance + 1e-9 ? ", more than the distance." : ", within the distance.")));
   found.parts.forEach((part, i) => {
     put(byId("p" + i + "-points"), part.points > NEGLIGIBLE ? points(part.points) : "0");

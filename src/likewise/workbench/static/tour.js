@@ -5,7 +5,7 @@ import { button, byId, el, put } from "./dom.js";
 const STEPS = [
   ["weights", "#weights-list", "1 of 4: lock what must not matter. Write your name at the top, then lock race and sex at the end of the list. Press Designed: in about half a minute you have the metric with the least loss for the distance it allows."],
   ["weights", "#figures", "2 of 4: move a weight. The model is fitted again at once, and figures, prices and shapes follow. A weight with a high price holds the model back: make it 10% looser and see what that gains."],
-  ["pairs", "#question", "3 of 4: judge pairs. Ask for a question and answer it. Then change the name at the top and answer as somebody else. Answers that cannot all hold appear as a question to discuss."],
+  ["pairs", "#question", "3 of 4: judge pairs. Ask for a question and answer it. Then change the name at the top and answer as somebody else. Different answers about the same pair, and answers that cannot all hold, appear as questions to discuss."],
   ["out", "#export", "4 of 4: take the results with you. Write all files: the metric, the model and its card, the report and the minutes. The commands below make the same model without this page."],
 ];
 

@@ -31,12 +31,13 @@ async function compare() {
   const line = (title, one, other) => el("tr", { class: one === other ? "zero" : "" }, el("th", { scope: "row" }, soft(title)), el("td", {}, one), el("td", {}, other));
   const figures = a.figures && b.figures ? [line(a.titles[0], withError(a.figures.loss, a.figures.loss_se, digits), withError(b.figures.loss, b.figures.loss_se, digits)), line(a.titles[1], withError(a.figures.second, a.figures.second_se, 3), withError(b.figures.second, b.figures.second_se, 3))] : [];
   const by = new Map(state.columns.map((column) => [column.name, column]));
-  const words = (version, name) => worth(by.get(name), version.weights[name]) + (version.locked.includes(name) ? " (locked)" : "");
+  const words = (version, name) => (version.locked.includes(name) ? "must not matter (locked)" : worth(by.get(name), version.weights[name]));
+  const model = (a.today || b.today || {}).title;
   const names = Object.keys(a.weights).sort((x, y) => (a.weights[x] === b.weights[x]) - (a.weights[y] === b.weights[y]));
   put(byId("side-by-side"), el("div", { class: "scroll" }, el("table", { class: "versions" },
     el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col", class: "data" }, a.title), el("th", { scope: "col", class: "data" }, b.title))),
     el("tbody", {}, figures,
       line("mean distance", figure(a.mean_distance), figure(b.mean_distance)), line("pairs that are bound", percent(a.bound_share, 1), percent(b.bound_share, 1)),
-      a.violations === null || a.violations === undefined ? null : line("pairs that today's model violates", whole(a.violations), whole(b.violations)),
+      model ? line("pairs that exceed their distance under " + model + (state.has_scores || String(a.locked) === String(b.locked) ? "" : ", each without its locked columns"), ...[a, b].map((version) => whole(version.today && version.today.violations))) : null,
       names.map((name) => line(name, words(a, name), words(b, name)))))));
 }

@@ -1,6 +1,6 @@
 // Weights in natural units: a slider, a number to type, a lock and a price for each column.
 import { act, change, fail, onState, quietly, state } from "./api.js";
-import { NEGLIGIBLE, button, byId, el, plain, put, soft, worth } from "./dom.js";
+import { NEGLIGIBLE, button, byId, el, plain, points, put, soft, worth } from "./dom.js";
 import { buildFigures, showFigures, showShapes } from "./figures.js";
 
 const TOP = 1, STEPS = 200; // a slider at its end: a typical difference allows any difference
@@ -106,12 +106,12 @@ const toField = (column, weight) => (weight < NEGLIGIBLE ? "" : inPoints(column)
 
 function show(column, weight = column.weight) {
   const row = rows.get(column.name);
-  const words = worth(column, weight);
+  const words = column.locked ? "must not matter" : worth(column, weight);
   if (document.activeElement !== row.slider || !waiting.has(column.name)) row.slider.value = toPosition(column, weight);
   row.slider.setAttribute("aria-valuetext", words);
   if (document.activeElement !== row.number) row.number.value = toField(column, weight);
   row.number.placeholder = weight ? "blanks" : "–";
-  row.number.setAttribute("aria-label", column.name + ": " + (inPoints(column) ? "points" : "amount worth one point, empty if it must not matter"));
+  row.number.setAttribute("aria-label", column.name + ": " + (inPoints(column) ? "points" : "amount worth one point, empty if it is not used"));
   put(row.before, column.kind !== "numeric" ? "any difference =" : column.one ? column.one + " =" : "1 point = " + column.prefix);
   put(row.after, inPoints(column) ? "points" : column.suffix.trim().replace("percentage points", "% points"));
   row.after.title = column.suffix.trim();
@@ -131,8 +131,9 @@ function showPrices() {
   for (const [name, row] of rows) {
     const price = prices[name] || 0, column = columnOf(name);
     const shown = price >= 5e-6;
-    put(row.price, !column.weight || column.locked ? "" : shown ? "price " + price.toFixed(5) : "free");
-    row.price.title = shown ? "What the model would gain in training loss, at most, if this weight alone were 10% looser" : "Loosening this weight would gain nothing";
+    const capped = column.capped_at !== null;
+    put(row.price, !column.weight || column.locked ? "" : shown ? "price " + price.toFixed(5) : capped ? "held at " + points(column.capped_at) + " by “not known”" : "free");
+    row.price.title = shown ? "What the model would gain in training loss, at most, if this weight alone were 10% looser" : capped ? "Two people who have it are each within " + points(column.missing) + " of one who does not, so it can make twice that at most. Raise “not known” for this weight to count in full" : "Loosening this weight would gain nothing";
     row.item.classList.toggle("dear", shown && price >= 0.5 * dear);
     row.loosen.hidden = !shown || column.locked;
   }
@@ -168,7 +169,7 @@ function set(name, weight) {
 function typed(name) {
   const row = rows.get(name), column = columnOf(name), text = row.number.value.trim(), value = Number(text);
   if (!row.number.checkValidity() || !Number.isFinite(value) || value < 0) {
-    fail(name + " needs a number, or nothing if it must not matter.");
+    fail(name + " needs a number, or nothing if it is not to be used.");
     row.number.value = toField(column, column.weight);
     return;
   }

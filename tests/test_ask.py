@@ -1,0 +1,172 @@
+"""People are asked about as they were given, and models that cannot be asked so are refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
+
+import likewise as lw
+from likewise.ask import Ask, answers, as_taken, check_known
+from likewise.metrics.encoders import TableEncoder
+
+RNG = np.random.default_rng(0)
+PEOPLE = pd.DataFrame({"code": RNG.integers(1, 4, 90), "age": RNG.integers(20, 60, 90)})
+OUTCOMES = (PEOPLE["code"] * 20 + PEOPLE["age"] > 80).astype(int)
+WRITTEN = PEOPLE.assign(code=PEOPLE["code"].map("{:02d}".format).astype(object))
+
+
+def one_hot():
+    coder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["code"]), remainder="passthrough")
+    return make_pipeline(coder, LogisticRegression(max_iter=1000))
+
+
+def ordinal():
+    coder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    return make_pipeline(make_column_transformer((coder, ["code"]), remainder="passthrough"), LogisticRegression())
+
+
+MODELS = {
+    "one-hot": one_hot,
+    "ordinal": ordinal,
+    "target": lambda: make_pipeline(
+        make_column_transformer((TargetEncoder(), ["code"]), remainder="passthrough"),
+        LogisticRegression(),
+    ),
+    "in a search": lambda: GridSearchCV(one_hot(), {"logisticregression__C": [1.0]}, cv=2),
+    "calibrated": lambda: CalibratedClassifierCV(one_hot(), cv=2),
+    "in a vote": lambda: VotingClassifier([("one", one_hot()), ("other", one_hot())], voting="soft"),
+    "frozen": lambda: FrozenEstimator(one_hot()),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_column_of_which_an_encoder_knows_no_value_is_refused(name):
+    model = MODELS[name]()
+    (model.estimator if isinstance(model, FrozenEstimator) else model).fit(PEOPLE, OUTCOMES)
+    check_known(model, PEOPLE)
+    check_known(model, PEOPLE.assign(code=9).assign(code=lambda people: people["code"].where(people.index > 0, 1)))
+    with pytest.raises(lw.InvalidInputError, match=r"Column 'code' must hold values that the model knows.*'01'"):
+        check_known(model, WRITTEN)
+
+
+def test_boosting_with_a_category_dtype_is_followed():
+    people = PEOPLE.astype({"code": "category"})
+    model = HistGradientBoostingClassifier(categorical_features="from_dtype").fit(people, OUTCOMES)
+    check_known(model, people)
+    with pytest.raises(lw.InvalidInputError, match="knows none of"):
+        check_known(model, WRITTEN.astype({"code": "category"}))
+
+
+METRIC = lw.TableMetric({"age": 0.01}, {"code": 0.1})
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        lambda model, X: lw.audit(model, X, METRIC),
+        lambda model, X: lw.audit_groups(model, X, METRIC, ["code"]),
+        lambda model, X: lw.group_gaps(model, X, METRIC, "code"),
+        lambda model, X: lw.attack(model, METRIC, X, n_pairs=1000),
+        lambda model, X: lw.effect(model, X, "code"),
+        lambda model, X: lw.estimate_minimal_metric(model, X),
+    ],
+    ids=["audit", "audit_groups", "group_gaps", "attack", "effect", "estimate"],
+)
+def test_every_finding_refuses_it(finding):
+    with pytest.raises(lw.InvalidInputError, match="knows none of"):
+        finding(one_hot().fit(PEOPLE, OUTCOMES), WRITTEN)
+
+
+def ask_about(model, X, numeric=("age",)):
+    return Ask.of(model, X, TableEncoder.learn(X, list(numeric), [name for name in X if name not in numeric]))
+
+
+KINDS = {
+    "text": ["b", "a", "b"],
+    "integers": [7, 2, 7],
+    "floats": [7.0, 2.0, 7.0],
+    "Booleans": [True, False, True],
+    "objects": pd.Series([True, None, False], dtype=object),
+    "NaN": pd.Series(["x", np.nan, "y"], dtype=object),
+    "several types": pd.Series([1, "a", True], dtype=object),
+    "category": pd.Categorical(["b", "a", "b"], categories=["c", "b", "a"]),
+    "ordered": pd.Categorical(["b", "a", "b"], categories=["c", "b", "a"], ordered=True),
+    "intervals": pd.cut(pd.Series([1, 5, 9]), [0, 4, 8, 12]),
+    "nullable": pd.array([1, None, 2], dtype="Int64"),
+    "string": pd.array(["1.0", "a", "2"], dtype="string"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_made_up_people_are_written_as_those_given(kind):
+    X = pd.DataFrame({"age": [30.5, 40, 50], "kind": KINDS[kind]})
+    ask = ask_about(lambda rows: np.arange(len(rows)), X)
+    pd.testing.assert_frame_equal(ask.taken(ask.encoder.encode(X)), X)
+
+
+def test_columns_are_those_of_the_model():
+    X = pd.DataFrame({"b": [1.0, 2.0], "a": [3.0, 4.0]})
+    model = LogisticRegression().fit(X[["a", "b"]], [0, 1])
+    assert list(as_taken(model, X).columns) == ["a", "b"]
+    assert list(as_taken(model, X.assign(c=0)).columns) == ["a", "b"]
+    assert list(as_taken(model, X.to_numpy()).columns) == ["a", "b"]
+    with pytest.raises(lw.InvalidInputError, match="X must have the column 'a', which the model takes"):
+        as_taken(model, X[["b"]])
+    with pytest.raises(lw.InvalidInputError, match="the 2 columns of the model"):
+        as_taken(model, np.ones((2, 3)))
+    # A function, and a model of arrays, have the order in which people are given.
+    assert as_taken(sum, X, as_array=True).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
+def test_nobody_is_asked_otherwise_because_of_who_else_is_asked():
+    """People with a category that nobody has may need another dtype, which is no reason to change that of others."""
+    X = pd.DataFrame({"age": [30.0, 40.0], "kind": pd.Categorical(["a", "b"])})
+    seen = []
+    ask = ask_about(lambda rows: seen.append(rows["kind"].dtype) or rows["age"].to_numpy(), X)
+    assert ask.about(np.array([[1.0, 0.0], [2.0, -1.0], [3.0, 1.0]])).tolist() == [1.0, 2.0, 3.0]
+    assert seen == [X["kind"].dtype, np.dtype(object)]
+
+
+def test_people_whose_answers_change_as_they_are_read_are_refused():
+    """Numbers as text: this model takes "030" for another value than "30"."""
+    X = pd.DataFrame({"age": pd.Series(["030", "31"], dtype=object)})
+    ask = ask_about(lambda rows: np.array([len(str(value)) / 10 for value in rows["age"]]), X)
+    with pytest.raises(lw.InvalidInputError, match=r"row 0 of X gets 0\.3 and 0\.4"):
+        ask.check()
+    ask_about(lambda rows: np.array([float(value) / 100 for value in rows["age"]]), X).check()
+
+
+@pytest.mark.parametrize(("one", "other"), [("1", "1.0"), (None, np.nan), (1, "1"), (True, "True"), (2, 2.0)])
+def test_two_spellings_of_one_value_are_refused_where_people_are_made_up(one, other):
+    X = pd.DataFrame({"age": [30.0, 40.0, 50.0], "kind": pd.Series([one, other, "x"], dtype=object)})
+    with pytest.raises(lw.InvalidInputError, match="per column, as encoders tell"):
+        lw.effect(lambda rows: np.full(len(rows), 0.5), X, "age")
+    with pytest.raises(lw.InvalidInputError, match="per column, as encoders tell"):
+        lw.attack(lambda rows: np.full(len(rows), 0.5), lw.TableMetric({"age": 1}, {"kind": 1}), X, n_pairs=1000)
+
+
+def test_an_estimate_asks_about_every_spelling():
+    """Nobody is the same but for the spelling, so only exchanging values can show that the model tells them apart."""
+    X = pd.DataFrame({"age": [30.0, 40.0, 50.0, 60.0], "kind": pd.Series(["1", "1.0", "1", "2"], dtype=object)})
+
+    def model(rows):
+        return rows["age"].to_numpy() / 100 + 0.2 * (rows["kind"] == "1.0").to_numpy()
+
+    with pytest.raises(lw.InvalidInputError, match=r"spellings of one category leave no metric: '1\.0' and '1'"):
+        lw.estimate_minimal_metric(model, X)
+    same = lw.estimate_minimal_metric(lambda rows: rows["age"].to_numpy() / 100, X).metric
+    assert same.numeric["age"] == pytest.approx(0.01)
+
+
+def test_answers_prefer_probabilities():
+    model = LogisticRegression().fit(PEOPLE, OUTCOMES)
+    assert answers(model, PEOPLE).shape == (90, 2)
+    assert answers(model, PEOPLE, "predict").shape == (90,)
+    assert answers(lambda rows: rows["age"], PEOPLE).tolist() == PEOPLE["age"].tolist()

@@ -1,0 +1,395 @@
+"""A metric is bound to the columns of X as they were given, whoever is asked in whatever order afterwards."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from likewise import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    FunctionMetric,
+    Gaussian,
+    LipschitzClassifier,
+    MahalanobisMetric,
+    ProjectedClassifier,
+    RecalibratedClassifier,
+    SmoothedClassifier,
+    Splitting,
+    TableMetric,
+    ThresholdDecision,
+    WeightedLp,
+)
+from likewise.exceptions import FileError, InvalidInputError
+from likewise.io import load_model, save_model
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+SCALES = np.array([0.0, 0.3])  # of the columns of X as they are given, `b` and `a`
+
+
+def weighted(A, B):
+    return np.abs((np.asarray(A) - np.asarray(B)) * SCALES).sum(axis=1)
+
+
+def by_position(A, B):
+    return weighted(A.iloc[:, :2], B.iloc[:, :2])
+
+
+METRICS = {
+    "weighted": WeightedLp(SCALES),
+    "mahalanobis": MahalanobisMetric([SCALES]),
+    "function": FunctionMetric(weighted),
+    "function of tables": FunctionMetric(by_position, takes_tables=True),
+}
+
+
+def people(n=120, seed=0, names=("b", "a")):
+    X = pd.DataFrame(np.random.default_rng(seed).random((n, 2)).round(2), columns=list(names))
+    return X, (X.iloc[:, 0] + 0.5 * X.iloc[:, 1] > 0.75).astype(int)
+
+
+def true_distances(X):
+    rows = np.asarray(X, dtype=float)
+    return np.abs((rows[:, None] - rows) * SCALES).sum(axis=-1)
+
+
+def excess(model, asked, distances):
+    scores = model.predict_proba(asked)[:, 1]
+    return float((np.abs(scores[:, None] - scores) - model.guarantee_.bound(distances)).max())
+
+
+def frozen():
+    """Fitted to the columns in another order than those of X."""
+    X, y = people()
+    return FrozenEstimator(LogisticRegression(C=100).fit(X[["a", "b"]], y))
+
+
+KINDS = {
+    "smoothed": lambda metric, inner: SmoothedClassifier(inner, metric=metric, vote="hard", random_state=0),
+    "sampled": lambda metric, inner: SmoothedClassifier(inner, metric=metric, n_draws=50, random_state=0),
+    "projected": lambda metric, inner: ProjectedClassifier(inner, metric=metric, random_state=0),
+    "network": lambda metric, inner: LipschitzClassifier(metric, n_steps=50, random_state=0),
+}
+WRAPPERS = {
+    "alone": lambda model: model,
+    "threshold, recalibrated": lambda model: ThresholdDecision(
+        RecalibratedClassifier(model, cv=2, random_state=0), width=0.5
+    ),
+}
+# A Mahalanobis distance has no formula under smoothing, and takes many draws without `n_draws`.
+POSSIBLE = [(kind, metric) for kind in KINDS for metric in ("weighted", "mahalanobis")]
+POSSIBLE.remove(("smoothed", "mahalanobis"))
+POSSIBLE += [("projected", "function"), ("projected", "function of tables")]
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize(("kind", "metric"), POSSIBLE)
+@pytest.mark.parametrize("inner", ["frozen in another order", "fitted here"])
+def test_an_unnamed_metric_is_about_the_columns_as_they_were_given(kind, metric, wrapper, inner, tmp_path):
+    X, y = people()
+    estimator = frozen() if inner.startswith("frozen") else LogisticRegression(C=100)
+    model = WRAPPERS[wrapper](KINDS[kind](METRICS[metric], estimator)).fit(X, y)
+    new = people(60, 1)[0]
+    given = true_distances(new) * (2 if wrapper.startswith("threshold") else 1)
+    asked = [new, new[["a", "b"]]]
+    if metric != "function of tables":
+        asked.append(new.to_numpy())
+    for table in asked:
+        assert excess(model, table, given) <= 1e-9
+        # The metric of the guarantee is about the same columns.
+        np.testing.assert_allclose(model.guarantee_.metric.pairwise(table), given, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(model.predict_proba(new), model.predict_proba(new[["a", "b"]]))
+    np.testing.assert_array_equal(model.feature_names_in_, ["b", "a"])
+    if not metric.startswith("function"):
+        save_model(model, tmp_path / "model.skops")
+        loaded = load_model(tmp_path / "model.skops")
+        np.testing.assert_array_equal(loaded.predict_proba(new[["a", "b"]]), model.predict_proba(new))
+        np.testing.assert_allclose(loaded.guarantee_.metric.pairwise(new[["a", "b"]]), given, rtol=0, atol=1e-12)
+
+
+def test_control_the_other_order_is_found_out():
+    X, y = people()
+    model = ProjectedClassifier(frozen(), metric=WeightedLp(SCALES[::-1]), random_state=0).fit(X, y)
+    assert excess(model, X, true_distances(X)) > 0.2
+
+
+@pytest.mark.parametrize("kind", ["smoothed", "projected"])
+def test_a_frozen_model_is_asked_in_its_own_order(kind):
+    X, y = people()
+    loose = [
+        KINDS[kind](WeightedLp(scales), frozen()).fit(table, y)
+        for scales, table in (([9.0, 5.0], X), ([5.0, 9.0], X[["a", "b"]]))
+    ]
+    np.testing.assert_allclose(loose[0].predict_proba(X), loose[1].predict_proba(X), rtol=0, atol=1e-9)
+    wrapped = RecalibratedClassifier(KINDS[kind](WeightedLp([9.0, 5.0]), frozen()), random_state=0).fit(X, y)
+    np.testing.assert_allclose(wrapped.estimator_.predict_proba(X), loose[0].predict_proba(X), rtol=0, atol=1e-9)
+    with pytest.raises(InvalidInputError, match=r"fitted to the columns of X, .*'x'"):
+        KINDS[kind](WeightedLp([9.0, 5.0]), frozen()).fit(X.rename(columns={"a": "x"}), y)
+
+
+@pytest.mark.parametrize("metric", ["weighted", "mahalanobis", "function"])
+def test_a_frozen_model_within_a_metric_keeps_its_order_in_wrappers(metric):
+    X, y = people()
+    inner = KINDS["projected"](METRICS[metric], LogisticRegression(C=100)).fit(X, y)
+    turned, new = X[["a", "b"]], people(60, 1)[0]
+    wrapped = ThresholdDecision(FrozenEstimator(inner), width=0.5)
+    if metric == "function":  # it takes its columns by position
+        with pytest.raises(InvalidInputError, match="in this order"):
+            wrapped.fit(turned, y)
+        turned = X
+    wrapped.fit(turned, y)
+    rows = new[list(turned.columns)].to_numpy()
+    for asked in (new, new[["a", "b"]], rows):
+        assert excess(wrapped, asked, 2 * true_distances(new)) <= 1e-9
+        np.testing.assert_allclose(
+            wrapped.guarantee_.metric.pairwise(asked), 2 * true_distances(new), rtol=0, atol=1e-12
+        )
+
+
+NAMED = {
+    "weighted": WeightedLp({"b": 0.0, "a": 0.3}),
+    "mahalanobis": MahalanobisMetric([SCALES], feature_names=["b", "a"]),
+    "function": FunctionMetric(weighted, feature_names=["b", "a"]),
+}
+
+
+@pytest.mark.parametrize("metric", NAMED)
+def test_a_named_metric_fitted_to_an_array_lends_it_its_names(metric):
+    X, y = people()
+    model = KINDS["projected"](NAMED[metric], LogisticRegression(C=100)).fit(X.to_numpy(), y)
+    new = people(60, 1)[0]
+    for asked in (new, new[["a", "b"]], new.to_numpy()):
+        assert excess(model, asked, true_distances(new)) <= 1e-9
+    with pytest.raises(InvalidInputError, match="must have the columns"):
+        model.predict_proba(new.rename(columns={"a": "x"}))
+    assert NAMED[metric].is_learned_as(model.guarantee_.metric)
+    assert METRICS[metric].is_learned_as(model.guarantee_.metric)
+    assert not NAMED[metric].scaled(2).is_learned_as(model.guarantee_.metric)
+
+
+def test_names_in_another_order_than_the_columns():
+    X, y = people(names=("b", "a"))
+    metric = MahalanobisMetric([[0.3, 0.0]], feature_names=["a", "b"])
+    model = KINDS["projected"](metric, LogisticRegression(C=100)).fit(X, y)
+    assert excess(model, X.to_numpy(), true_distances(X)) <= 1e-9
+    assert metric.is_learned_as(model.guarantee_.metric)
+    with pytest.raises(InvalidInputError, match="in this order"):
+        KINDS["projected"](NAMED["function"], LogisticRegression()).fit(X[["a", "b"]], y)
+
+
+def test_integer_names():
+    X, y = people(names=(1, 0))
+    for metric in ("weighted", "mahalanobis", "function"):
+        model = KINDS["projected"](METRICS[metric], LogisticRegression(C=100)).fit(X, y)
+        for asked in (X, X[[0, 1]], X.to_numpy()):
+            assert excess(model, asked, true_distances(X)) <= 1e-9
+            np.testing.assert_allclose(model.guarantee_.metric.pairwise(asked), true_distances(X), rtol=0, atol=1e-12)
+    inner = FrozenEstimator(AdditiveClassifier(WeightedLp([0.3, 9.0])).fit(X[[0, 1]], y))
+    turned = KINDS["projected"](WeightedLp([9.0, 9.0]), inner).fit(X, y)
+    assert np.abs(turned.predict_proba(X)[:, 1] - inner.predict_proba(X)[:, 1]).mean() < 0.05
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_other_tables(metric, kind):
+    X, y = people()
+    turn = pytest.importorskip("polars").from_pandas if kind == "polars" else None
+    if turn is None:
+        turn = pytest.importorskip("pyarrow").Table.from_pandas
+    model = KINDS["projected"](METRICS[metric], frozen()).fit(turn(X), y)
+    for asked in (turn(X), turn(X[["a", "b"]])):
+        assert excess(model, asked, true_distances(X)) <= 1e-9
+        np.testing.assert_allclose(model.guarantee_.metric.pairwise(asked), true_distances(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_two_tables_in_different_orders(metric):
+    X, _ = people(20)
+    np.testing.assert_allclose(METRICS[metric].pairwise(X, X[["a", "b"]]), true_distances(X), rtol=0, atol=1e-12)
+
+
+def test_mahalanobis_weights_hold_for_scaled_and_turned_encoders_only():
+    rng = np.random.default_rng(0)
+    X = rng.random((30, 3))
+    for p, components in ((2, rng.normal(size=(4, 3))), (2, [[1.0, 2.0, 0.0]]), (1, rng.normal(size=(2, 3)))):
+        metric = MahalanobisMetric(components, p, feature_names=["a", "b", "c"])
+        rows = metric.encode_rows(X)
+        for factor in (1 / 3, 7.0):
+            there = metric.scaled(factor).weights_of(rows.encoder).pairwise(rows.rows, rows.rows)
+            np.testing.assert_allclose(there, metric.scaled(factor).pairwise(X), rtol=0, atol=1e-12)
+        other = np.array(metric.components)
+        other[0, 0] *= 1 + 1e-6
+        with pytest.raises(InvalidInputError, match="weighs directions"):
+            metric.with_params(components=other).weights_of(rows.encoder)
+
+
+# -- orders of categories ----------------------------------------------------------------------------------------------
+
+ORDERS = {
+    "text": ["low", "middle", "high"],
+    "numbers": [10, 2, 7],
+    "intervals": list(pd.interval_range(0, 3, periods=3)),
+    "cut": list(pd.cut(pd.Series(np.linspace(0, 1, 20)), 3).cat.categories),
+    "dates": list(pd.date_range("2020-01-01", periods=3)),
+    "periods": list(pd.period_range("2020", periods=3, freq="Y")),
+    "tuples": [(0, "x"), (1, "y"), (2, "z")],
+    "decimals": [Decimal("0.3"), Decimal("0.1"), Decimal("0.2")],
+    "many": [f"c{i}" for i in range(700)],
+}
+GRADE = TableMetric({"grade": 0.3})
+
+
+def graded(order, n=300):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, n)
+    y = (codes + rng.normal(0, 0.3, n) > 1).astype(int)
+    places = np.array([0, 1, len(order) - 1]) if len(order) < 10 else np.array([0, 1, 2])
+    return pd.DataFrame({"grade": pd.Categorical.from_codes(places[codes], categories=order, ordered=True)}), y
+
+
+def two_of(order):
+    """The first and the third category, next to each other in the order of their own dtype."""
+    ends = [order[0], order[2]]
+    return pd.DataFrame({"grade": pd.Categorical(ends, categories=ends, ordered=True)})
+
+
+def check_order_of(model, order):
+    far = 0.3 * 2
+    two = two_of(order)
+    np.testing.assert_allclose(model.guarantee_.metric.pairwise(two)[0, 1], far, rtol=1e-12)
+    assert 0.2 < np.ptp(model.predict_proba(two)[:, 1]) <= far  # the control: more than one step
+    assert excess(model, two, model.guarantee_.metric.pairwise(two)) <= 1e-9
+
+
+@pytest.mark.parametrize("kind", ORDERS)
+def test_every_kind_of_ordered_category_is_learned(kind, tmp_path):
+    order = ORDERS[kind]
+    X, y = graded(order)
+    model = AdditiveClassifier(GRADE, penalty=1e-3).fit(X, y)
+    check_order_of(model, order)
+    assert GRADE.is_learned_as(model.guarantee_.metric)
+    check_order_of(RecalibratedClassifier(AdditiveClassifier(GRADE, penalty=1e-3), random_state=0).fit(X, y), order)
+    try:
+        save_model(model, tmp_path / "model.skops")
+    except FileError as error:
+        assert kind in ("intervals", "cut", "dates", "periods", "decimals")
+        assert "text or numbers as categories" in str(error)  # noqa: PT017
+    else:
+        check_order_of(load_model(tmp_path / "model.skops"), order)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "intervals", "dates"])
+def test_models_are_asked_with_the_categories_of_the_table(kind):
+    X, y = graded(ORDERS[kind])
+    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["grade"]))
+    inner = FrozenEstimator(make_pipeline(encode, LogisticRegression()).fit(X, y))
+    smoothed = SmoothedClassifier(inner, metric=GRADE, n_draws=100, random_state=0)
+    for model in (smoothed, RecalibratedClassifier(smoothed, random_state=0)):
+        assert np.ptp(model.fit(X, y).predict_proba(two_of(ORDERS[kind]))[:, 1]) > 0.2
+
+
+def test_categories_without_a_text_of_their_own_are_refused():
+    class Thing:
+        pass
+
+    X, y = graded([Thing(), Thing(), Thing()])
+    with pytest.raises(InvalidInputError, match="ordered categories that are text, numbers, dates or intervals"):
+        AdditiveClassifier(GRADE).fit(X, y)
+
+
+# -- Dask --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["text", "intervals"])
+def test_a_fit_from_dask_learns_orders(kind):
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = graded(ORDERS[kind])
+    frame = dd.from_pandas(X.assign(y=y), npartitions=3)
+    model = AdditiveClassifier(GRADE, penalty=1e-3).fit(frame[["grade"]], frame["y"])
+    check_order_of(model, ORDERS[kind])
+    here = AdditiveClassifier(GRADE, penalty=1e-3).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), here.predict_proba(X))
+    assert model.guarantee_.metric == here.guarantee_.metric
+    assert model.encoder_ == here.encoder_
+
+
+@pytest.mark.parametrize("metric", [WeightedLp([0.05, 0.3]), WeightedLp({"a": 0.3, "b": 0.05})])
+def test_a_fit_from_dask_learns_names(metric):
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = people()
+    frame = dd.from_pandas(X.assign(y=y), npartitions=3)
+    model = AdditiveClassifier(metric, penalty=1e-3).fit(frame[["b", "a"]], frame["y"])
+    here = AdditiveClassifier(metric, penalty=1e-3).fit(X, y)
+    assert model.guarantee_.metric == here.guarantee_.metric
+    assert model.encoder_ == here.encoder_
+    for asked in (X, X[["a", "b"]], X.to_numpy()):
+        np.testing.assert_array_equal(model.predict_proba(asked), here.predict_proba(asked))
+        assert excess(model, asked, model.guarantee_.metric.pairwise(asked)) <= 1e-9
+
+
+# -- what scores depend on, and bases ----------------------------------------------------------------------------------
+
+
+def lengths(A, B):
+    return 0.3 * np.abs(A["g"].str.len().to_numpy() - B["g"].str.len().to_numpy())
+
+
+def test_equal_visible_rows_have_equal_scores():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"g": rng.choice(["x", "yy", "zzz"], 200)})
+    y = (X["g"] == "x").astype(int)
+    inner = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    function = ProjectedClassifier(inner, metric=FunctionMetric(lengths, takes_tables=True), random_state=0).fit(X, y)
+    metric = TableMetric({"a": 0.01}, {"g": 0.7})
+    many = pd.DataFrame({"a": rng.random(400), "g": rng.choice(list("xyzw"), 400)})
+    card = AdditiveClassifier(metric, penalty=1e-3).fit(many, many["g"].isin(["z"]).astype(int))
+    few = many[many["g"].isin(["x", "y"])]
+    base = ProjectedClassifier(lambda T: np.full(len(T), 0.5), metric=metric, base=FrozenEstimator(card))
+    base.fit(few, (few["g"] == "x").astype(int))
+    for model, asked in (
+        (function, pd.DataFrame({"g": ["q", "qq", "qqqq"]})),
+        (base, pd.DataFrame({"a": 0.5, "g": ["z", "w", "w"]})),
+    ):
+        seen, scores = model.visible_rows(asked), model.predict_proba(asked)[:, 1]
+        assert np.ptp(scores) > 0.1  # the control: unseen categories have other scores
+        equal = (seen[:, None] == seen).all(axis=-1)
+        assert np.abs(scores[:, None] - scores)[equal].max() == 0
+        assert equal.sum() < equal.size
+
+
+def test_a_frozen_base_has_the_classes_of_the_model():
+    X, y = people()
+    metric = WeightedLp([0.3, 0.3])
+    texts = FrozenEstimator(AdditiveClassifier(metric).fit(X, np.where(y, "yes", "no")))
+    with pytest.raises(InvalidInputError, match=r"base must .*classes \[0, 1\]; it has classes \['no', 'yes'\]"):
+        ProjectedClassifier(LogisticRegression(), metric=metric, base=texts).fit(X, y)
+    numbers = FrozenEstimator(AdditiveRegressor(metric, output_range=(0, 1)).fit(X, y))
+    with pytest.raises(InvalidInputError, match="it has numbers"):
+        ProjectedClassifier(LogisticRegression(), metric=metric, base=numbers).fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"\['no', 'yes'\]; got \[0, 1\]"):
+        SmoothedClassifier(texts, metric=metric).fit(X, y)
+
+
+def test_a_teacher_is_asked_in_its_own_order():
+    X, y = people()
+    metric = WeightedLp([9.0, 9.0])
+    here, turned = (
+        AdditiveClassifier(metric, penalty=1e-3, teacher=LogisticRegression(C=100).fit(table, y)).fit(X, y)
+        for table in (X, X[["a", "b"]])
+    )
+    np.testing.assert_allclose(turned.predict_proba(X), here.predict_proba(X), rtol=0, atol=0.01)
+
+
+@pytest.mark.parametrize("noise", [Gaussian, Splitting])
+def test_a_noise_object_around_a_frozen_model_in_another_order(noise):
+    X, y = people()
+    made = noise.for_metric(WeightedLp(SCALES))
+    model = SmoothedClassifier(frozen(), noise=made, n_draws=60, random_state=0).fit(X, y)
+    assert excess(model, X, true_distances(X)) <= 1e-9
