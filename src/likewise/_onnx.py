@@ -17,7 +17,7 @@ from likewise._typing import FloatArray
 from likewise._validation import LARGEST, short_repr
 from likewise._writing import atomic_write
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.guarantee import Guarantee
 from likewise.metrics.columns import LevelIndex, NumericColumn
 from likewise.metrics.encoders import ArrayEncoder, Encoder
 

@@ -21,13 +21,14 @@ from likewise._fit_validation import (
     seed_from,
 )
 from likewise._frozen import Frozen
+from likewise._guarantee_warnings import warn_if_ineffective, warn_if_vacuous
 from likewise._optional import is_dask
 from likewise._shared_draw import SharedDraw, probability_decided_differently
 from likewise._typing import FloatArray
 from likewise._validation import LIMITS, NONE, Rule, check_rules, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.certificate import Certificate, Estimate, certify
-from likewise.guarantees.guarantee import Guarantee, warn_if_ineffective, warn_if_vacuous
+from likewise.kernel.certificate import Certificate, Estimate, certify
+from likewise.kernel.guarantee import Guarantee
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import Encoder, People, read_training_array
 from likewise.metrics.weighted_lp import WeightedLp

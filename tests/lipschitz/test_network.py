@@ -10,7 +10,7 @@ import pytest
 from likewise import TableMetric, WeightedLp, attack
 from likewise._links import LINKS
 from likewise.exceptions import UnsolvedError
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.guarantee import Guarantee
 from likewise.lipschitz.estimators import LipschitzScorer
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
 from likewise.metrics.encoders import People

@@ -17,10 +17,10 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.additive.shapes import SumOfShapes
 from likewise.base import PlainScorer
 from likewise.exceptions import UnprovableError
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
 from likewise.inspection.additive_form import AdditiveForm, ColumnEffect
 from likewise.inspection.additive_scores import LOGIT, PROBIT, AdditiveScores, clip
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import CategoricalColumn, NumericColumn
 from likewise.metrics.encoders import Encoder, People

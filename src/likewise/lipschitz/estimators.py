@@ -24,8 +24,8 @@ from likewise.base import (
     PlainScorer,
 )
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
 from likewise.lipschitz.export import onnx_model
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
 from likewise.lipschitz.training import LossFunction, classification_loss, squared_loss, train

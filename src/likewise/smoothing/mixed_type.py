@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Bound, LoosenedBound
+from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.metrics.base import ColumnWeights
 from likewise.metrics.encoders import Encoder
 from likewise.metrics.weighted_lp import WeightedLp
