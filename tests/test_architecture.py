@@ -31,7 +31,7 @@ LAYERS = (
     {"inspection"},
     {"pairs"},
     {"reveal"},
-    {"base", "_links", "_onnx"},
+    {"base", "_onnx"},
     {"_inner_estimator"},
     {"dummy", "additive", "smoothing"},
     {"lipschitz", "projection", "design", "scorecard"},
