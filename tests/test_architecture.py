@@ -12,7 +12,6 @@ ROOT = Path(likewise.__file__).parent
 LAYERS = (
     {"exceptions", "_typing", "verify_card"},
     {"_validation"},
-    {"_fit_validation"},
     {
         "_engine",
         "_numba",
@@ -25,9 +24,10 @@ LAYERS = (
         "_shared_draw",
         "_subsample",
     },
+    {"kernel"},
+    {"_fit_validation"},
     {"metrics"},
-    {"guarantees"},
-    {"ask"},
+    {"_guarantee_warnings", "ask"},
     {"inspection"},
     {"pairs"},
     {"reveal"},

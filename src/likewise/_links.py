@@ -1,4 +1,4 @@
-"""Links from scores to outputs, with bounds on the outputs.
+"""Links from scores to outputs; their bounds are curves of the kernel.
 
 Let ``|z(x) - z(x')| <= D(x, x')`` for all pairs. A link multiplies z by its unit and has a bound for the outputs;
 proofs: `docs/theory.md` §11.
@@ -10,96 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf, ndtr, ndtri
 
 from likewise._typing import FloatArray
-from likewise.guarantees.bounds import Bound, lead_of, round_down, round_up
-
-_LEAST = 1e-300  # smaller probabilities count as 0
-_MOST = 1 - 2.0**-53  # the largest float below 1
-_ROUNDING = 2.0**-40  # above the relative errors of Phi, Phi^-1 and a sum of two scores
-
-
-class Tanh(Bound):
-    """``bound(D) = tanh(D)``: the log-odds of every set of outcomes change by at most 4 D.
-
-    Examples
-    --------
-    >>> Tanh().bound([0, 0.1, 1]).round(3)
-    array([0.   , 0.1  , 0.762])
-    >>> Tanh().highest(0.5, 0.1).round(3)  # sigma(0.4)
-    np.float64(0.599)
-    >>> Tanh().odds_ratio(0.05).round(3)  # exp(0.2)
-    np.float64(1.221)
-    """
-
-    has_log_odds = True
-    log_odds_slope = 4.0
-
-    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
-        """``sigma(logit(q) + 4 D)``."""
-        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
-        share = q / np.where(q > 0, q + (1 - q) * np.exp(-4 * d), 1.0)
-        return np.asarray(np.minimum(1.0, round_up(share)))
-
-    def lowest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
-        """``sigma(logit(q) - 4 D)``."""
-        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
-        fallen = q * np.exp(-4 * d)
-        return np.asarray(round_down(fallen / np.where(q > 0, fallen + (1 - q), 1.0)))
-
-    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
-        """``(log top - log other) / 4``: the log ratio of two outcomes changes by at most 4 D."""
-        p, q = _inside(top, other)
-        return round_down(lead_of(np.log(p), np.log(q)) / 4)
-
-    def scores(self, probabilities: FloatArray) -> FloatArray:
-        """``log h``."""
-        return np.asarray(np.log(np.maximum(probabilities, _LEAST)))
-
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.asarray(np.tanh(distance))
-
-
-class Erf(Bound):
-    """``bound(D) = erf(sqrt(pi) D / 2)``: ``Phi^-1`` of the probability changes by at most ``sqrt(2 pi) D``.
-
-    Examples
-    --------
-    >>> Erf().bound([0, 0.1, 1]).round(3)
-    array([0.  , 0.1 , 0.79])
-    """
-
-    has_log_odds = True
-
-    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
-        """``Phi(Phi^-1(q) + sqrt(2 pi) D)``."""
-        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
-        moved = ndtri(q) + np.sqrt(2 * np.pi) * d
-        # In the tails, rounding of the score changes a probability by many units in its last place.
-        raised = moved * np.where(moved < 0, 1 - _ROUNDING, 1 + _ROUNDING)
-        return np.asarray(np.minimum(1.0, ndtr(raised) * (1 + _ROUNDING)))
-
-    def lowest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
-        """``Phi(Phi^-1(q) - sqrt(2 pi) D)``."""
-        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
-        moved = ndtri(q) - np.sqrt(2 * np.pi) * d
-        lowered = moved * np.where(moved < 0, 1 + _ROUNDING, 1 - _ROUNDING)
-        return np.asarray(ndtr(lowered) * (1 - _ROUNDING))
-
-    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
-        """``(Phi^-1(top) - Phi^-1(other)) / (2 sqrt(2 pi))``."""
-        p, q = _inside(top, other)
-        return round_down(lead_of(ndtri(p), ndtri(q)) / np.sqrt(8 * np.pi))
-
-    def scores(self, probabilities: FloatArray) -> FloatArray:
-        """``-2 z`` and ``2 z``, ``z = Phi^-1(h_1) / sqrt(2 pi)``, from the smaller, more accurate one."""
-        low = np.maximum(probabilities.min(axis=1), _LEAST)
-        z = ndtri(low) * np.where(probabilities[:, 1] < probabilities[:, 0], 1.0, -1.0) / np.sqrt(2 * np.pi)
-        return np.column_stack([-2 * z, 2 * z])
-
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.asarray(erf(np.sqrt(np.pi) / 2 * distance))
+from likewise.kernel.bounds import Bound, Erf, Tanh, lead_of, round_down
 
 
 @dataclass(frozen=True)
@@ -179,9 +92,3 @@ def from_unit_range(shares: FloatArray, output_range: tuple[float, float]) -> Fl
     """
     low, high = output_range
     return np.clip(low + (high - low) * shares, low, high)
-
-
-def _inside(top: npt.ArrayLike, other: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Clip probabilities of 0 and 1, which no finite score has."""
-    p, q = np.asarray(top, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    return np.clip(p, _LEAST, _MOST), np.clip(q, _LEAST, _MOST)

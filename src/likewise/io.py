@@ -20,7 +20,7 @@ from likewise._fit_validation import check_fitted
 from likewise._validation import PATH, short_repr
 from likewise._writing import atomic_write
 from likewise.exceptions import FileError, InvalidTypeError
-from likewise.guarantees.bounds import Bound
+from likewise.kernel.bounds import Bound
 from likewise.metrics.base import Metric
 
 _VERSIONED = ("likewise", "numpy", "scikit-learn")
@@ -192,7 +192,7 @@ _OWN = tuple(
         "calibration",
         "decisions",
         "dummy",
-        "guarantees",
+        "kernel",
         "inspection",
         "lipschitz",
         "metrics",

@@ -28,10 +28,10 @@ from likewise import (
     save_model,
 )
 from likewise._links import LINKS
-from likewise.decisions.threshold import BandBound, ThresholdDecision, ThresholdScorer
+from likewise.decisions.threshold import ThresholdDecision, ThresholdScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.bounds import Bound, LoosenedBound
-from likewise.guarantees.certificate import Estimate
+from likewise.kernel.bounds import BandBound, Bound, LoosenedBound
+from likewise.kernel.certificate import Estimate
 
 KEY = b"a key of 21 bytes...!"
 METRIC = WeightedLp([0.4, 0.1])

@@ -11,7 +11,7 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
 from likewise._links import LINKS
 from likewise.additive.scorer import AdditiveScorer
 from likewise.additive.shapes import Shape, SumOfShapes
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.guarantee import Guarantee
 
 PEOPLE = pd.DataFrame(
     {

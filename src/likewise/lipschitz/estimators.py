@@ -24,13 +24,13 @@ from likewise.base import (
     PlainScorer,
 )
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.lipschitz.export import onnx_model
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
 from likewise.lipschitz.training import LossFunction, classification_loss, squared_loss, train
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,10 +18,10 @@ from likewise._validation import BOOL, FOLDS, SEED, Rule, check_random, integer,
 from likewise.additive.fit import effective_n_samples
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 from likewise.projection.least_squares import Anchors, closest_values
 from likewise.projection.mcshane_whitney import make_envelope
 from likewise.projection.scorer import (
