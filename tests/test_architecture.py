@@ -12,7 +12,6 @@ ROOT = Path(likewise.__file__).parent
 LAYERS = (
     {"exceptions", "_typing", "verify_card"},
     {"_validation"},
-    {"_fit_validation"},
     {
         "_engine",
         "_numba",
@@ -26,6 +25,7 @@ LAYERS = (
         "_subsample",
     },
     {"kernel"},
+    {"_fit_validation"},
     {"metrics"},
     {"_guarantee_warnings", "ask"},
     {"inspection"},

@@ -11,8 +11,8 @@ import numpy as np
 
 from likewise._subsample import some_pairs
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 
 class VacuousGuaranteeWarning(UserWarning):

@@ -26,8 +26,8 @@ from likewise.base import ConstrainedClassifier, ConstrainedEstimator, Scorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import clipped_predictions, hard_votes, soft_votes
 from likewise.kernel.links import to_unit_range
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People
 
 
 class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):

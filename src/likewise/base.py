@@ -17,6 +17,8 @@ from likewise._fit_validation import (
     check_fitted,
     check_sample_weight,
     range_of_outcomes,
+    read_for_predict,
+    read_training_array,
     restore_on_error,
     seed_from,
 )
@@ -29,8 +31,8 @@ from likewise._validation import LIMITS, NONE, Rule, check_rules, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.certificate import Certificate, Estimate, certify
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People, read_training_array
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.regression import linear_weights
 
@@ -223,7 +225,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
     def _people(self, X: Any) -> People:
         """Validated people at prediction."""
         metric = self.guarantee_.metric
-        people = self.encoder_.read_for_predict(X, self)
+        people = read_for_predict(X, self, self.encoder_)
         if np.isnan(people.rows).any():  # the columns themselves were checked in `fit`
             metric.check_people(people)
         return people

@@ -14,8 +14,8 @@ from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, P
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 _BASIS = "It holds by construction: the output is constant."
 

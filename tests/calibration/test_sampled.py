@@ -15,7 +15,7 @@ from likewise.calibration.estimators import RecalibratedScorer, _guarantee, scal
 from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
-from likewise.metrics.encoders import ArrayEncoder, People
+from likewise.kernel.schema import ArrayEncoder, People
 
 METRIC = WeightedLp([1.0])
 SAMPLED = Guarantee(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.001, n_draws=700)

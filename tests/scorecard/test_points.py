@@ -93,7 +93,7 @@ def pairs(rng, model, n):
 
 
 def largest_excess(model, rng, n=PAIRS):
-    from likewise.metrics.encoders import People
+    from likewise.kernel.schema import People
 
     a, b = (People(rows, model.encoder_, None) for rows in pairs(rng, model, n))
     h, other = (model.scorer_.estimate(each).mean[:, 1] for each in (a, b))

@@ -20,8 +20,8 @@ from likewise.additive.shapes import Shape, constrain
 from likewise.additive.solver import choose_penalties, fit_budgets, needs_blocks, solve_in_blocks
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.links import LINKS
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import Encoder, People
 
 Penalty = float | Mapping[Any, float]
 """One for all columns, or one for each by its name."""

@@ -23,8 +23,8 @@ from likewise.auditing.search_space import SearchSpace, build_search_space, rest
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People, labels_of
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.encoders import People, labels_of
 from likewise.pairs.model_outputs import asked_outputs, probability_outputs
 from likewise.verification.domain import Domain
 

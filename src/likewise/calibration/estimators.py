@@ -29,8 +29,8 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 
 @dataclass(frozen=True, eq=False, repr=False)

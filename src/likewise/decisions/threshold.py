@@ -38,8 +38,8 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.bounds import CAP, ROUNDING, BandBound, Bound, round_down
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 
 def chance_above(score: FloatArray, threshold: float | FloatArray, width: float) -> FloatArray:

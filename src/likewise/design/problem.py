@@ -24,8 +24,8 @@ from likewise.additive.solver import choose_penalties
 from likewise.design.joint import Costs, JointProblem, WeightBounds, Weights
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.links import LINKS
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes

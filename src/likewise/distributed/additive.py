@@ -27,8 +27,8 @@ from likewise.additive.objective import Loss, Objective
 from likewise.distributed.cluster import compute, delayed, persist, shared
 from likewise.distributed.frames import DaskTable, Partitions, categories_under, joined, metric_columns
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import ArrayEncoder, Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import ArrayEncoder, Encoder, People
 
 _CHECKED = 5000  # people on whom the guarantee is checked for being vacuous
 _BLOCKS_PER_SUM = 16  # blocks whose sums one task adds up

@@ -26,11 +26,11 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import LINK_CELLS, LINKS, from_unit_range, to_unit_range
+from likewise.kernel.schema import People
 from likewise.lipschitz.export import onnx_model
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
 from likewise.lipschitz.training import LossFunction, classification_loss, squared_loss, train
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,8 +20,8 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.bounds import Bound
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import from_unit_range, to_unit_range
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 from likewise.projection.least_squares import Anchors, closest_values
 from likewise.projection.mcshane_whitney import make_envelope
 from likewise.projection.scorer import (

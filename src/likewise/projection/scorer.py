@@ -21,8 +21,8 @@ from likewise.base import BLOCK, ConstrainedEstimator, PlainScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.links import from_unit_range, to_unit_range
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People
 from likewise.projection.mcshane_whitney import Envelope, make_envelope
 
 _MAX_PARAMETERS = 900

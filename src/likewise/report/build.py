@@ -31,8 +31,8 @@ from likewise.design.frontier import MetricFrontier
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.prediction import hard_votes, soft_votes
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People, as_frame, without_sparse
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People, as_frame, without_sparse
 from likewise.report.data import Cost, GroupScores, ReportData, ReviewedFiles, check_table_metric
 from likewise.report.pairs import closest_pairs
 from likewise.report.tables import groups_of

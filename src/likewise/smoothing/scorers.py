@@ -32,8 +32,8 @@ from likewise.kernel.certificate import Estimate
 from likewise.kernel.concentration import clopper_pearson, error_margin, hoeffding
 from likewise.kernel.guarantee import Guarantee, round_upwards
 from likewise.kernel.links import from_unit_range, to_unit_range
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People
 from likewise.smoothing.formulas import Formula, LeafVotes, LinearVotes
 from likewise.smoothing.mlp_forward import NetworkVotes
 from likewise.smoothing.sampling import (
