@@ -18,7 +18,6 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from likewise._links import to_unit_range
 from likewise._parallel import threads_for
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
@@ -27,8 +26,9 @@ from likewise.ask import answers, is_plain_function
 from likewise.base import ConstrainedClassifier, ConstrainedEstimator, Scorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import clipped_predictions, hard_votes, soft_votes
+from likewise.kernel.links import to_unit_range
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People
 
 
 class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):

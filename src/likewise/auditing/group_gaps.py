@@ -16,8 +16,8 @@ from likewise.additive.scorer import AdditiveScorer
 from likewise.ask import Ask
 from likewise.auditing.ceiling import largest_confidence
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import People
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
-from likewise.metrics.encoders import People
 from likewise.pairs.model_outputs import asked_outputs, given_outputs
 from likewise.pairs.points import Points
 

@@ -14,13 +14,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
+from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._parallel import threads_for
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.cli.category_shapes import GivenShapes
 from likewise.cli.dataset import Dataset, Range
 from likewise.exceptions import InvalidInputError, UnprovableError
-from likewise.guarantees.guarantee import suppress_guarantee_warnings
 from likewise.inspection.baselines import MODELS, categorical_columns, table_model
 from likewise.io import load_inner
 from likewise.metrics.table import TableMetric

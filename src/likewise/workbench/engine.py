@@ -22,7 +22,7 @@ from likewise.design.frontier import design_metric
 from likewise.design.joint import Costs
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.inspection.baselines import Task, categorical_columns, table_model
-from likewise.metrics.encoders import People, TableEncoder
+from likewise.kernel.schema import People, TableEncoder
 from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
 from likewise.pairs.points import row_hashes
