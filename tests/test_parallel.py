@@ -14,13 +14,14 @@ def threads():
     return {each["num_threads"] for each in threadpool_info()}
 
 
+SEEN = set()
+
+
 class Counting(ClassifierMixin, BaseEstimator):
     """A constant that remembers with how many threads it was fitted."""
 
-    seen: set = set()
-
     def fit(self, X, y):
-        Counting.seen |= threads()
+        SEEN.update(threads())
         self.classes_ = np.unique(y)
         return self
 
@@ -33,7 +34,7 @@ class Counting(ClassifierMixin, BaseEstimator):
 
 @pytest.fixture
 def two_threads():
-    Counting.seen = set()
+    SEEN.clear()
     with threadpool_limits(2):
         assert threads() == {2}
         yield
@@ -60,4 +61,4 @@ X, Y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
 )
 def test_models_are_fitted_with_one_thread(two_threads, fit):
     fit()
-    assert Counting.seen == {1}
+    assert {1} == SEEN
