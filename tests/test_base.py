@@ -38,8 +38,8 @@ from likewise.cli.batch_scoring import keyed_decisions
 from likewise.dummy import ConstantClassifier as ConstantOfAll
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
-from likewise.kernel.guarantee import Guarantee
 from likewise.projection import scorer as projected
+from promised import promise as promised_guarantee
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -263,7 +263,7 @@ class ConstantClassifier(ConstrainedClassifier):
         self.metric = metric
 
     def learn(self, people, y, weights, metric):
-        return Constant(Guarantee(metric, Bound(), "exact", "It is a constant."))
+        return Constant(promised_guarantee(metric, Bound(), "exact", "It is a constant."))
 
 
 class FailingClassifier(ConstantClassifier):

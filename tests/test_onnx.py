@@ -12,12 +12,12 @@ import pytest
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
 from likewise._onnx import ERROR_BOUND, EXP, UNIT_ROUNDOFF, link_error
 from likewise.exceptions import InvalidInputError, MissingExtraError
-from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.lipschitz.estimators import LipschitzScorer
 from likewise.lipschitz.export import onnx_model, score_error
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
+from promised import promise
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -245,9 +245,7 @@ def network(link, widths, seed=0, p=2.0):
     layers = enforce_slope(Layers(inputs, first, weights, tuple(0.1 * rng.normal(size=width) for width in widths)))
     limits = (-3.0, 40.0) if link == "regression" else None
     link = "clip" if limits else link
-    return LipschitzScorer(
-        Guarantee(metric, LINKS[link].curve, "exact", "", output_range=limits), layers, link
-    ), encoded
+    return LipschitzScorer(promise(metric, LINKS[link].curve, "exact", "", output_range=limits), layers, link), encoded
 
 
 @pytest.mark.parametrize(

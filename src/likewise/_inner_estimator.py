@@ -95,7 +95,6 @@ class WrappedScorer(Scorer):
 
     Attributes
     ----------
-    guarantee : Guarantee
     scorer : Scorer
         Of the inner model.
     encoder : Encoder

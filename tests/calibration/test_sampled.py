@@ -14,11 +14,11 @@ from likewise.calibration.calibrators import IsotonicCalibrator, PlattCalibrator
 from likewise.calibration.estimators import RecalibratedScorer, _guarantee, scale_of
 from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.kernel.certificate import Estimate
-from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import ArrayEncoder, People
+from promised import promise as promised_guarantee
 
 METRIC = WeightedLp([1.0])
-SAMPLED = Guarantee(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.001, n_draws=700)
+SAMPLED = promised_guarantee(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.001, n_draws=700)
 CODING = ArrayEncoder(1)
 ANYONE = People(np.zeros((2, 1)), CODING, np.zeros((2, 1)))
 

@@ -9,11 +9,11 @@ import pytest
 
 from likewise import TableMetric, WeightedLp, attack
 from likewise.exceptions import UnsolvedError
-from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.lipschitz.estimators import LipschitzScorer
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
+from promised import promise
 
 TABLE = TableMetric(
     {"income": 0.9, "age": 0.4, "zip": 0}, {"region": 0.3, "race": 0}, p=2, missing={"income": 0.25, "age": 1.0}
@@ -199,7 +199,7 @@ def test_outputs_keep_the_curve_of_their_link(link):
     metric = WeightedLp([1.0, 0.5], p=2)
     people = people_of(metric, 2_000)
     layers = network(metric, people, (8, 8, 3 if link == "softmax" else 1), size=30.0)
-    scorer = LipschitzScorer(Guarantee(metric, LINKS[link].curve, "exact", ""), layers, link)
+    scorer = LipschitzScorer(promise(metric, LINKS[link].curve, "exact", ""), layers, link)
     others = People(people.rows + 0.3 * np.random.default_rng(0).normal(size=people.rows.shape), people.encoder, None)
     h, g = scorer.estimate(people).mean, scorer.estimate(others).mean
     bound = scorer.guarantee.bound(metric(people.rows, others.rows))
@@ -212,7 +212,7 @@ def test_the_curve_is_reached_by_a_network_of_slope_1(link):
     metric = WeightedLp([1.0], p=1)
     people = metric.encode_rows(np.array([[-0.2], [0.2]]))
     layers = one_path(metric, people)
-    scorer = LipschitzScorer(Guarantee(metric, LINKS[link].curve, "exact", ""), layers, link)
+    scorer = LipschitzScorer(promise(metric, LINKS[link].curve, "exact", ""), layers, link)
     h = scorer.estimate(people).mean[:, 1]
     assert h[1] - h[0] == pytest.approx(float(scorer.guarantee.bound(0.4)), rel=1e-12)
 

@@ -20,7 +20,6 @@ from likewise.inspection.preprocessing import last_step
 from likewise.inspection.trees import BOOSTED, FORESTS, SINGLE_TREES
 from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.augmentation import fit_inner
 from likewise.smoothing.formulas import LINEAR_CLASSIFIERS
 from likewise.smoothing.mixed_type import MixedTypeNoise, numeric_perturbation
@@ -85,8 +84,7 @@ def perturbation_for(
         return MixedTypeNoise.from_training_data(
             kind, people.rows, people.encoder, weights, seed, n_draws=n_draws, epsilon=epsilon
         )
-    metric = WeightedLp(weights.weights, weights.p, feature_names=people.encoder.labels)
-    noise = noise.bound_to(metric) if isinstance(noise, Noise) else noise.for_metric(metric)
+    noise = noise.bound_to(weights) if isinstance(noise, Noise) else noise.for_metric(weights)
     return numeric_perturbation(noise, people.rows, seed, n_draws=n_draws, epsilon=epsilon)
 
 
@@ -185,7 +183,6 @@ class _Smoothed(WrapsEstimator):
             model,
             perturbation,
             votes,
-            metric,
             people.rows,
             epsilon=epsilon,
             delta=delta,

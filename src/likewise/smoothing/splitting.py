@@ -21,7 +21,6 @@ import numpy.typing as npt
 from likewise._engine import kernel
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.bounds import Bound
 from likewise.pairs.points import GOLDEN, splitmix64
 from likewise.smoothing import plain
 from likewise.smoothing.noise import Splitting
@@ -166,9 +165,14 @@ class ShiftedGrids(Perturbation):
         return grids
 
     @property
-    def curve(self) -> Bound:
-        """The bound of the noise, with its excess."""
-        return self.noise.curve
+    def numbers(self) -> ShiftedGrids:
+        """Itself."""
+        return self
+
+    @property
+    def visible(self) -> BoolArray:
+        """Those of positive weight."""
+        return self.noise.visible
 
     @property
     def n_fixed(self) -> int:
@@ -273,7 +277,7 @@ class ShiftedGrids(Perturbation):
 
     def _raise_off_grid(self, i: int, value: float) -> None:
         column = int(np.flatnonzero(self.noise.visible)[i])
-        names = self.noise.metric.feature_names
+        names = self.noise.names
         raise InvalidInputError(
             f"X must hold values on the declared grid of step {self.steps[i]:g} in "
             f"{f'column {column}' if names is None else repr(names[column])}; got {value!r}. Round it, or declare "

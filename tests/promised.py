@@ -1,0 +1,31 @@
+"""Guarantees and scorers that no rule made, for tests of what reads them."""
+
+import copy
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from likewise.base import PlainScorer
+from likewise.kernel.bounds import Bound
+from likewise.kernel.guarantee import SEAL, Guarantee
+
+
+def promise(metric, curve=None, level="exact", basis="By hand.", *numbers, **more):
+    """A guarantee with the seal of the rules, about a metric that is bound to nothing."""
+    return Guarantee(SimpleNamespace(description=metric), curve or Bound(), level, basis, *numbers, **more, seal=SEAL)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Promised(PlainScorer):
+    """A scorer that promises what it is told to."""
+
+    promised: Guarantee
+
+    def prove(self):
+        return self.promised
+
+
+def falsified(scorer, **changes):
+    """A scorer with other numbers, and the guarantee of the old ones: no rule has seen it."""
+    found = copy.copy(scorer)
+    found.__dict__.update(changes, guarantee=scorer.guarantee)
+    return found
