@@ -12,11 +12,12 @@ import pytest
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
 from likewise._onnx import ERROR_BOUND, EXP, UNIT_ROUNDOFF, link_error
 from likewise.exceptions import InvalidInputError, MissingExtraError
+from likewise.kernel.evidence import Layers
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.lipschitz.estimators import LipschitzScorer
 from likewise.lipschitz.export import onnx_model, score_error
-from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
+from likewise.lipschitz.network import WeightedSamples, enforce_slope, read_columns
 from promised import promise
 
 onnx = pytest.importorskip("onnx")
@@ -236,7 +237,7 @@ def network(link, widths, seed=0, p=2.0):
     metric = METRIC.with_params(p=p)
     X, _ = people(60, seed)
     encoded = metric.encode_rows(X)
-    columns = metric.weights_of(encoded.encoder)
+    columns = metric.bind(encoded.encoder)
     used = np.flatnonzero(columns.matters)
     samples = WeightedSamples.from_data(encoded.rows[:, used], np.zeros(len(X)), None)
     inputs, rng = read_columns(samples, used, columns), np.random.default_rng(seed)

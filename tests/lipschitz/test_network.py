@@ -9,10 +9,11 @@ import pytest
 
 from likewise import TableMetric, WeightedLp, attack
 from likewise.exceptions import UnsolvedError
+from likewise.kernel.evidence import Layers
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.lipschitz.estimators import LipschitzScorer
-from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
+from likewise.lipschitz.network import WeightedSamples, enforce_slope, read_columns
 from promised import promise
 
 TABLE = TableMetric(
@@ -39,7 +40,7 @@ def people_of(metric, n=60, seed=0):
 
 def network(metric, people, widths=(8, 7, 1), seed=0, size=1.0):
     """A finished network with random weights, as steep as allowed where `size` is large."""
-    columns = metric.weights_of(people.encoder)
+    columns = metric.bind(people.encoder)
     used = np.flatnonzero(columns.matters)
     inputs = read_columns(WeightedSamples.from_data(people.rows[:, used], np.zeros(len(people)), None), used, columns)
     rng = np.random.default_rng(seed)
@@ -71,7 +72,7 @@ METRICS = [
 
 def excess(layers, metric, people, others):
     """Largest difference of scores minus distance, over pairs row by row."""
-    distance = metric.weights_of(people.encoder).distances(people.rows, others.rows)
+    distance = metric.bind(people.encoder).distances(people.rows, others.rows)
     gap = np.abs(layers.scores(people.rows) - layers.scores(others.rows)).max(axis=1)
     return float((gap - distance).max())
 

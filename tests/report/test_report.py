@@ -12,7 +12,6 @@ from likewise import TableMetric, audit, review_files
 from likewise.report import GroupFigures, GroupScores, ReportData, ReviewedFiles, render
 from likewise.report.pairs import first_pair
 from likewise.report.render import embedded_json
-from promised import promise
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028{{ 7 * 7 }}"
 

@@ -9,7 +9,7 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
 from likewise.additive.scorer import AdditiveScorer
-from likewise.additive.shapes import Shape, SumOfShapes
+from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.links import LINKS
 from promised import promise
 

@@ -13,7 +13,8 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, load_model, save_model
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee
-from likewise.additive.shapes import Shape, SumOfShapes, constrain
+from likewise.additive.shapes import constrain
+from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.links import LINKS
 from likewise.scorecard.points import _Limits, _round_knots
 from likewise.verify_card import NotProvenError, check_scores, prove
@@ -58,7 +59,7 @@ def random_card(rng, p):
     metric = metric_of(p, rng)
     X, y = people(40)
     model = AdditiveClassifier(metric, penalty=0.1, max_knots=3).fit(X, y)
-    weights = metric.weights_of(model.encoder_)
+    weights = metric.bind(model.encoder_)
     shapes = []
     for i, name in enumerate(["income", "age", "debt", "region"]):
         strength = 4 * 10.0 ** rng.uniform(-1, 1)

@@ -31,8 +31,8 @@ def within(sums: SumOfShapes, unit: float) -> SumOfShapes:
     3. Rises that are rounded may add up to more than before (+1, +1, -3 steps become 0, 0, -2), so values are cut
        once more to what is allowed from a missing number. Cutting makes no rise larger.
 
-    `SumOfShapes.used` is then at most 1, since the room of 2^-40 exceeds all roundings of its computation; `docs/theory.md`
-    §11 has the proof.
+    `SumOfShapes.used` is then at most 1, since the room of 2^-40 exceeds all roundings of its computation
+    (proof: `docs/theory.md` §11).
     """
     weights, step = sums.metric, 2.0**-sums.bits
     cut = replace(sums, shapes=tuple(_clipped(shape, weights, unit, step) for shape in sums.shapes))

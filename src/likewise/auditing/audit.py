@@ -19,11 +19,12 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, one_of, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
-from likewise.metrics.base import ColumnWeights, Metric, check_metric
+from likewise.kernel.metric import BoundMetric
+from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.function import FunctionMetric
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.plain import blocks_after
-from likewise.pairs.points import Difference, Groups, Points, listed
+from likewise.pairs.points import Difference, Groups, Points, listed, splits_of
 from likewise.pairs.scans import SearchResult, cells_of, person_by_person, search_every_pair
 
 N_SAMPLED = 2000  # random pairs, the same in every audit
@@ -249,8 +250,9 @@ def audit(
             )
         return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
     people = metric.encode_rows(X)
-    weights = metric.known_weights(people.encoder)
-    separable = weights is not None and weights.splits is not None and guarantee is None
+    bound = metric.bind(people.encoder)
+    weights = bound if bound.has_parts else None
+    separable = weights is not None and splits_of(weights) is not None and guarantee is None
     points = Points.of(people, weights if separable else None)
     model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
@@ -261,10 +263,10 @@ def audit(
     else:
         result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst, limit_under(guarantee))
     n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
-    distances = metric.between(points.people.take(a), points.people.take(b))
+    distances = bound.between(points.people.take(a), points.people.take(b))
     violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
     if guarantee is not None:
-        between = metric.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
+        between = bound.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
         # What was compared with is the bound; the distance stands beside it.
         violations = violations.assign(bound=violations["distance"], distance=between)
     return Audit(
@@ -305,7 +307,7 @@ def limit_under(guarantee: Guarantee | None) -> Callable[[FloatArray], FloatArra
 
 
 def _search_boxes(
-    weights: ColumnWeights, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+    weights: BoundMetric, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
     """Pairs that exceed by more than the first limit, and counts above the others; in units of the outputs."""
     points = model_outputs.points
@@ -342,10 +344,11 @@ def _search_every_pair(
             "compared. Draw some of the rows, or use WeightedLp or TableMetric without them."
         )
     metric.check_axioms(people)
+    bound = metric.bind(people.encoder)
     distinct = people.take(groups.first)
 
     def distances_after(i: int) -> FloatArray:
-        distances: FloatArray = metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None)))
+        distances: FloatArray = bound.between(distinct.take([i]), distinct.take(slice(i + 1, None)))
         return allowed(distances) / model_outputs.unit
 
     blocks = person_by_person(distances_after, model_outputs.outputs[groups.first])
@@ -353,7 +356,7 @@ def _search_every_pair(
 
 
 def tabulate(
-    points: Points, pairs: IntArray, result: SearchResult, model_outputs: ModelOutputs, weights: ColumnWeights | None
+    points: Points, pairs: IntArray, result: SearchResult, model_outputs: ModelOutputs, weights: BoundMetric | None
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
     """Table of the worst pairs, given as positions among the points, and the columns in which they differ."""
     a, b = pairs.T

@@ -49,7 +49,8 @@ def smallest_excess(
     everything = list(range(len(space.names)))
 
     def distance(a: FloatArray, b: FloatArray) -> FloatArray:
-        return metric.between(space.for_metric(metric, a), space.for_metric(metric, b))
+        one, other = space.for_metric(metric, a), space.for_metric(metric, b)
+        return metric.bind(one.encoder).between(one, other)
 
     def objective(a: FloatArray, b: FloatArray) -> FloatArray:
         return space.differences(a, b) - distance(a, b)

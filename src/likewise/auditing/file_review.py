@@ -15,7 +15,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import is_numeric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.points import CODE, Points
+from likewise.pairs.points import CODE, Points, splits_of
 from likewise.verification.domain import frame_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
@@ -247,7 +247,7 @@ def _comparators(
 
     people = None if metric is None else metric.encode_rows(X)
     weights = None if people is None or metric is None else metric.known_weights(people.encoder)
-    scanned = metric is not None and (weights is None or weights.splits is None)
+    scanned = metric is not None and (weights is None or splits_of(weights) is None)
     if len(denied) * len(granted) <= _AT_ONCE or scanned:
         return _every_pair(metric, people, limits, denied, granted, threshold, n)
     points, kinds, scales, p = np.empty((len(limits.complete), 0)), np.empty(0, np.int8), np.empty(0), 1.0
@@ -274,7 +274,7 @@ def _every_pair(
         distances = np.zeros(fine.shape)
         if metric is not None and people is not None:
             a, b = np.repeat(block, len(granted)), np.tile(granted, len(block))
-            distances = metric.between(people.take(a), people.take(b)).reshape(fine.shape)
+            distances = metric.bind(people.encoder).between(people.take(a), people.take(b)).reshape(fine.shape)
         fine &= distances <= threshold
         counts[start : start + size] = fine.sum(axis=1)
         for i in np.flatnonzero(fine.any(axis=1)):

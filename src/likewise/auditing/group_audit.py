@@ -20,7 +20,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import asked_outputs, given_outputs, power_of_two_unit
-from likewise.pairs.points import Points
+from likewise.pairs.points import Points, splits_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
 _LEVEL = 0.95
@@ -168,7 +168,7 @@ def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: 
     from likewise.pairs.comparators import count_exceeding
 
     weights = metric.known_weights(people.encoder)
-    if len(people) ** 2 <= _AT_ONCE or weights is None or weights.splits is None:
+    if len(people) ** 2 <= _AT_ONCE or weights is None or splits_of(weights) is None:
         return _every_pair(metric, people, scores, tolerance)
     points = Points.of(people, weights)
     groups, unit = points.groups(scores[:, None]), power_of_two_unit(float(np.ptp(scores)))
@@ -195,7 +195,7 @@ def _every_pair(metric: Metric, people: People, scores: FloatArray, tolerance: f
             distances = weights.pairwise(people.rows[block], people.rows)
         else:
             a, b = np.repeat(block, n), np.tile(np.arange(n), len(block))
-            distances = metric.between(people.take(a), people.take(b)).reshape(len(block), n)
+            distances = metric.bind(people.encoder).between(people.take(a), people.take(b)).reshape(len(block), n)
         gap = scores[None, :] - scores[block, None]
         exceeds = np.abs(gap) - distances > tolerance
         below[block], above[block] = (exceeds & (gap < 0)).sum(axis=1), (exceeds & (gap > 0)).sum(axis=1)

@@ -12,8 +12,9 @@ import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.auditing.search_space import SearchSpace
+from likewise.kernel.distance import dual
 from likewise.kernel.schema import People
-from likewise.metrics.base import Metric, dual
+from likewise.metrics.base import Metric
 from likewise.pairs.points import Points
 from likewise.pairs.scans import within_groups
 
@@ -144,7 +145,9 @@ class PairEvaluator:
 
     def _by_function(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
         """The same for a metric without weights, by its function."""
-        return _each_pair(outputs, m, lambda a, b: self.metric.between(people.take(a), people.take(b)))
+        return _each_pair(
+            outputs, m, lambda a, b: self.metric.bind(people.encoder).between(people.take(a), people.take(b))
+        )
 
     def _keep_candidates(self, pairs: FloatArray, share: FloatArray, excess: FloatArray) -> None:
         for values in (share, excess):

@@ -6,6 +6,7 @@ Classes here are data. What they claim is checked by `likewise.kernel.rules`; al
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -130,29 +131,38 @@ class InputColumns(Frozen):
 
     Attributes
     ----------
+    metric : BoundMetric
     columns : ndarray of int, shape (n_columns,)
         Positions among all columns.
-    kinds : ndarray of int, shape (n_columns,)
-        `NUMBER`, `NULLABLE` (a number that may be missing) or `CATEGORY`.
     starts : ndarray of int, shape (n_columns + 1,)
         First row of each column in the first layer.
-    low, high, centre, scale : ndarray of shape (n_columns,)
+    low, high, centre : ndarray of shape (n_columns,)
         For numbers; 0 for categories. The network is constant outside the training range.
-    mismatch : ndarray of shape (n_columns,)
-        Distance between a number and a missing one, or between two categories.
-    p : float
-        Exponent over the numbers.
     """
 
+    metric: BoundMetric
     columns: IntArray
-    kinds: IntArray
     starts: IntArray
     low: FloatArray
     high: FloatArray
     centre: FloatArray
-    scale: FloatArray
-    mismatch: FloatArray
-    p: float
+
+    @cached_property
+    def kinds(self) -> IntArray:
+        """`NUMBER`, `NULLABLE` (a number that may be missing) or `CATEGORY`, shape (n_columns,)."""
+        missing = np.isnan(self.metric.missing[self.columns])
+        return np.where(self.metric.is_number[self.columns], np.where(missing, NUMBER, NULLABLE), CATEGORY)
+
+    @cached_property
+    def scale(self) -> FloatArray:
+        """Distance per unit of a number; 0 for categories."""
+        return np.where(self.is_number, self.metric.scales[self.columns], 0.0)
+
+    @cached_property
+    def mismatch(self) -> FloatArray:
+        """Distance between a number and a missing one, or between two categories."""
+        missing = np.nan_to_num(self.metric.missing[self.columns])
+        return np.where(self.is_number, missing, self.metric.scales[self.columns])
 
     @property
     def is_number(self) -> BoolArray:
@@ -162,7 +172,7 @@ class InputColumns(Frozen):
     @property
     def q(self) -> float:
         """Exponent of the norm of the weights of numbers, ``1/p + 1/q = 1``."""
-        return dual(self.p)
+        return dual(self.metric.p)
 
     def rows_of(self, column: int) -> slice:
         """Rows of a column in the first layer."""
@@ -190,8 +200,6 @@ class Layers(Frozen):
 
     Attributes
     ----------
-    metric : BoundMetric
-        What the inputs were scaled for.
     inputs : InputColumns
     first : ndarray of shape (n_input_rows, n_units)
         Weights of the first layer; `InputColumns` describes its rows.
@@ -201,7 +209,6 @@ class Layers(Frozen):
         Biases of all layers.
     """
 
-    metric: BoundMetric
     inputs: InputColumns
     first: FloatArray
     weights: tuple[FloatArray, ...]
@@ -251,7 +258,11 @@ class Numbers(Protocol):
 
     @property
     def n_fixed(self) -> int | None:
-        """K of a splitting, which has `steps`, those of the grids of its columns (0: none); None for random draws."""
+        """K of a splitting; None for random draws."""
+
+    @property
+    def steps(self) -> FloatArray | None:
+        """Of a splitting: the step of each column's grid (0: none)."""
 
 
 class Perturbed(Protocol):

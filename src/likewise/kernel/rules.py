@@ -17,11 +17,11 @@ from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
 from likewise.kernel.bounds import BandBound, Bound, GaussianBound, LaplaceBound, LoosenedBound, Tanh
 from likewise.kernel.concentration import FixedDraws, Schedule
+from likewise.kernel.evidence import NULLABLE, Anchors, Layers, Perturbed, Shape, SumOfShapes
 from likewise.kernel.guarantee import SEAL, Guarantee, round_upwards
 from likewise.kernel.links import LINKS
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder
-from likewise.kernel.evidence import CATEGORY, NULLABLE, Anchors, Layers, Perturbed, Shape, SumOfShapes
 
 Range = tuple[float, float] | None
 
@@ -58,11 +58,6 @@ def constant(metric: BoundMetric, output: FloatArray, output_range: Range = None
 # -- sums of shapes: cards, and whole points ---------------------------------------------------------------------------
 
 
-def shapes(self) -> Sequence[Shape]: ...
-    @property
-    def bits(self) -> int: ...
-
-
 def shapes(
     sums: SumOfShapes, link: str, output_range: Range = None, points_to_double: float | None = None
 ) -> Guarantee:
@@ -95,9 +90,9 @@ def shapes(
     _need(used <= 1, f"the shapes use {used:.6g} of what the metric allows.")
     share = "all" if used > 0.999 else f"{np.ceil(1000 * used) / 10:g}%"
     basis = (
-        f"It holds by construction, for all people, seen or not: the {known.score} is a sum of one function per column, "
-        f"and these use {share} of the slope the metric allows (and of the range it allows between categories), read "
-        f"off the stored numbers and rounded upwards; {known.why}."
+        f"It holds by construction, for all people, seen or not: the {known.score} is a sum of one function per "
+        f"column, and these use {share} of the slope the metric allows (and of the range it allows between categories), "
+        f"read off the stored numbers and rounded upwards; {known.why}."
     )
     return Guarantee(metric, known.curve, "exact", basis, output_range=output_range, seal=SEAL)
 
@@ -129,31 +124,16 @@ def layers(network: Layers, link: str, output_range: Range = None) -> Guarantee:
     """``|z(x) - z(x')| <= slope * D(x, x')`` with a slope of at most 1, and the link's curve does the rest (§12)."""
     _check_range(output_range)
     _need(link in LINKS, f"there is no link {link!r}.")
-    inputs, metric = network.inputs, network.metric
-    columns = inputs.columns
-    _need(
-        len({*columns.tolist()}) == len(columns) and metric.matters[columns].all(),
-        "the network reads a column twice, or one of weight 0.",
-    )
-    numbers, blanks = inputs.kinds != CATEGORY, inputs.kinds == NULLABLE
-    same = (numbers == metric.is_number[columns]).all() and (
-        blanks == (numbers & ~np.isnan(metric.missing[columns]))
-    ).all()
-    _need(same and inputs.p == metric.p, "the layers were made for columns of another kind, or another p.")
-    # A unit of the inputs is a distance of 1, and nothing that is no number may count for more than it costs.
-    scales, costs = metric.scales[columns], np.where(blanks, metric.missing[columns], metric.scales[columns])
-    for i, name in enumerate(columns.tolist()):
-        given, allowed = (inputs.scale[i], scales[i]) if numbers[i] else (inputs.mismatch[i], costs[i])
-        _need(
-            0 <= given <= allowed,
-            f"the layers count {given:.6g} per unit of column {metric.schema.names[name]!r}; the metric, {allowed:.6g}.",
-        )
-        _need(
-            not blanks[i] or 0 <= inputs.mismatch[i] <= costs[i],
-            f"a blank in column {metric.schema.names[name]!r} counts for more than it costs.",
-        )
-    numbers_of = [network.first, *network.weights, *network.biases]
-    _need(all(np.isfinite(part).all() for part in numbers_of), "a weight of the network is not finite.")
+    inputs, columns = network.inputs, network.inputs.columns
+    metric = inputs.metric
+    metric.refuse_tables("a network")
+    _need(len({*columns.tolist()}) == len(columns), "the network reads a column twice.")
+    _need(metric.matters[columns].all(), "the network reads a column of weight 0.")
+    sizes = np.where(inputs.kinds == NULLABLE, 2, 1)
+    fits = (np.diff(inputs.starts) >= sizes).all() and (np.diff(inputs.starts) == sizes)[inputs.is_number].all()
+    _need(fits and inputs.starts[-1] == len(network.first), "the first layer does not fit the columns.")
+    parts = [network.first, *network.weights, *network.biases, inputs.low, inputs.high, inputs.centre]
+    _need(all(np.isfinite(part).all() for part in parts), "a number of the network is not finite.")
     slope = network.slope()
     _need(slope <= 1, f"the score moves by up to {slope:.6g} times the distance, which is more than 1.")
     basis = (
@@ -174,7 +154,7 @@ def envelope(
     base: Guarantee | float | None,
     output_range: Range = None,
 ) -> Guarantee:
-    """``L(x) = max_j (v_j - D(x, a_j))`` and ``U(x) = min_j (v_j + D(x, a_j))`` move by at most D (McShane, Whitney; §13).
+    """``L(x) = max_j (v_j - D(x, a_j))`` and ``U(x) = min_j (v_j + D(x, a_j))`` move by at most D (§13).
 
     So do ``median(base, L, U)`` for a base that does, and averages of these with fixed `shares` (base, L, U): minima,
     maxima and averages of functions that move by at most D do. It holds for all values of the anchors; between two of
@@ -214,7 +194,8 @@ def _check_triangle(table: FloatArray, name: Any) -> None:
 
 
 # Per kind: the bound on the total variation between two translates at distance D, and the exponent q of the norm for
-# which it holds (None: the metric's own), §4. With p, ||z||_q <= d^max(0, 1/q - 1/p) ||z||_p for d columns, so noise that is wider by this factor has the same bound.
+# which it holds (None: the metric's own), §4. Since ||z||_q <= d^max(0, 1/q - 1/p) ||z||_p for d columns, noise that is
+# wider by this factor has the same bound under a metric with exponent p.
 NOISES: dict[str, tuple[Bound, float | None]] = {
     "Gaussian": (GaussianBound(), 2.0),
     "Laplace": (LaplaceBound(), None),
@@ -232,8 +213,8 @@ def exact_noise(perturbed: Perturbed, output_range: Range = None) -> Guarantee:
 
 def splitting(perturbed: Perturbed, output_range: Range = None, premise: str = "") -> Guarantee:
     """The average over all K shifts of a grid is h itself: nothing is sampled (§6)."""
-    curve, K = _curve_of(perturbed, output_range), perturbed.n_fixed
-    _need(K is not None and K >= 1, "an average over fixed draws needs their number.")
+    curve, K = _curve_of(perturbed, output_range), perturbed.n_fixed or 0
+    _need(K >= 1, "an average over fixed draws needs their number.")
     basis = (
         f"This holds for all pairs, with certainty: outputs are averages over {K:,} fixed shifts of a grid, not "
         "over random draws."
@@ -247,7 +228,9 @@ def splitting(perturbed: Perturbed, output_range: Range = None, premise: str = "
     return Guarantee(perturbed.metric, curve, "deterministic", basis, n_draws=K, output_range=output_range, seal=SEAL)
 
 
-def sampled_noise(perturbed: Perturbed, draws: FixedDraws | Schedule, output_range: Range = None, premise: str = "") -> Guarantee:
+def sampled_noise(
+    perturbed: Perturbed, draws: FixedDraws | Schedule, output_range: Range = None, premise: str = ""
+) -> Guarantee:
     """``TV(h_n(x), h_n(x')) <= B(D) + epsilon`` for averages over n draws, except with probability delta (§5)."""
     curve, delta, n_draws = _curve_of(perturbed, output_range), draws.delta, draws.n_draws
     _need(perturbed.n_fixed is None, "draws of a splitting are not random.")
@@ -303,7 +286,7 @@ def _curve_of(perturbed: Perturbed, output_range: Range) -> Bound:
         name = metric.schema.names[np.flatnonzero(visible)[i]]
         _need(False, f"the noise on {name!r} has the width {widths[i]:.6g}, and the metric needs {needed[i]:.6g}.")
     excess = 0.0
-    if numbers.n_fixed is not None:
+    if numbers.n_fixed is not None and numbers.steps is not None:
         _need(kind == "Splitting" and len(numbers.steps) == len(scales), "fixed draws need a splitting.")
         excess = float((numbers.steps == 0).sum()) / numbers.n_fixed
     return curve if not (rest or excess) else LoosenedBound(excess)
@@ -348,7 +331,7 @@ def calibrated(inner: Guarantee, kind: str, numbers: tuple[FloatArray, FloatArra
 
 
 def band(inner: Guarantee, thresholds: FloatArray, width: float) -> Guarantee:
-    """``|P(yes) - P'(yes)| <= (bound(D) + epsilon) / W``: one cut-off for all, from a band of width W (Prop. 16.3, 16.4).
+    """``|P(yes) - P'(yes)| <= (bound(D) + epsilon) / W``: one cut-off for all, from a band (§16).
 
     Several bands must not overlap: then each of them rises on its own part of the scores.
     """

@@ -13,7 +13,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 from likewise.kernel.columns import UNSEEN
 from likewise.kernel.distance import lp_norm
-from likewise.kernel.evidence import CATEGORY, NULLABLE, NUMBER, InputColumns, Layers
+from likewise.kernel.evidence import CATEGORY, InputColumns, Layers
 from likewise.kernel.metric import BoundMetric
 
 _MAX_NUMBER = 1e100  # squares of larger numbers may overflow
@@ -45,26 +45,21 @@ class WeightedSamples:
 
 def read_columns(samples: WeightedSamples, used: IntArray, metric: BoundMetric) -> InputColumns:
     """Find the ranges and levels of the columns `used`, all of positive weight."""
-    may_miss = ~np.isnan(metric.missing[used])
-    kinds = np.where(~metric.is_number[used], CATEGORY, np.where(may_miss, NULLABLE, NUMBER))
-    low, high, centre, scale = np.zeros((4, len(used)))
-    sizes = np.where(kinds == NULLABLE, 2, 1)
-    for i, kind in enumerate(kinds):
+    low, high, centre = np.zeros((3, len(used)))
+    sizes = np.where(np.isnan(metric.missing[used]), 1, 2)
+    for i, column in enumerate(used.tolist()):
         known = ~np.isnan(samples.rows[:, i])
         values = samples.rows[known, i]
-        if kind == CATEGORY:
+        if not metric.is_number[column]:
             sizes[i] = int(values.max(initial=UNSEEN)) + 2
-            continue
-        scale[i] = metric.scales[used[i]]
-        if len(values):
+        elif len(values):
             values = np.clip(values, -_MAX_NUMBER, _MAX_NUMBER)
             centre[i] = np.average(values, weights=samples.weights[known])
             with np.errstate(over="ignore"):
-                room = _MAX_RANGE / scale[i]
+                room = _MAX_RANGE / metric.scales[column]
             low[i], high[i] = max(values.min(), centre[i] - room), min(values.max(), centre[i] + room)
-    mismatch = np.where(kinds == CATEGORY, metric.scales[used], np.where(kinds == NULLABLE, metric.missing[used], 0.0))
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return InputColumns(used, kinds.astype(np.int64), starts, low, high, centre, scale, mismatch, metric.p)
+    return InputColumns(metric, used, starts, low, high, centre)
 
 
 _UP = 1 + 2.0**-40  # more than the rounding errors of a sum over some thousand weights

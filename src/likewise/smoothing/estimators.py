@@ -18,8 +18,9 @@ from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.preprocessing import last_step
 from likewise.inspection.trees import BOOSTED, FORESTS, SINGLE_TREES
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import Metric
 from likewise.smoothing.augmentation import fit_inner
 from likewise.smoothing.formulas import LINEAR_CLASSIFIERS
 from likewise.smoothing.mixed_type import MixedTypeNoise, numeric_perturbation
@@ -46,7 +47,7 @@ def noise_for_sampling(p: float) -> type[Noise]:
     return Splitting if p == 1 else Gaussian
 
 
-def is_numeric(people: People, weights: ColumnWeights) -> bool:
+def is_numeric(people: People, weights: BoundMetric) -> bool:
     """Whether rows are numbers without missing values, as formulas and the fast forward pass need them."""
     return people.encoder.is_plain and not weights.allows_missing
 
@@ -68,7 +69,7 @@ def repeat_by_weight(people: People, weights: FloatArray | None) -> People:
 def perturbation_for(
     noise: Noise | type[Noise],
     people: People,
-    weights: ColumnWeights,
+    weights: BoundMetric,
     seed: int,
     *,
     n_draws: int | None = None,
@@ -78,7 +79,7 @@ def perturbation_for(
 
     The widths come from `weights`, as the guarantee does; a noise object contributes its kind, and declared steps.
     """
-    weights.refuse_tables(people.encoder.names, "smoothing")
+    weights.refuse_tables("smoothing")
     if not is_numeric(people, weights):
         kind = type(noise) if isinstance(noise, Noise) else noise
         return MixedTypeNoise.from_training_data(
@@ -154,7 +155,7 @@ class _Smoothed(WrapsEstimator):
             return perturbation_for(noise, weighted, columns, seed, n_draws=n_draws, epsilon=epsilon)
 
         noise: Any = NOISES.get(self.noise, self.noise)  # type: ignore[arg-type]
-        if isinstance(noise, Noise) and not noise.metric.columns:
+        if isinstance(noise, Noise) and not noise.names:
             noise = noise.bound_to(metric)  # type: ignore[arg-type]  # the names of X as it was given
         sampling_noise = noise_for_sampling(metric.p)
         if self.noise == "auto":
@@ -201,12 +202,12 @@ class _Smoothed(WrapsEstimator):
     def _metric_to_enforce(self) -> Metric | None:
         noise, metric = self.noise, super()._metric_to_enforce()
         if isinstance(noise, Noise):
-            if metric is not None and metric != noise.metric:
+            if metric is not None and metric != noise.described:
                 raise InvalidInputError(
-                    f"noise and metric must match: noise was made for {noise.metric!r}, metric is {metric!r}. "
+                    f"noise and metric must match: noise was made for {noise.described!r}, metric is {metric!r}. "
                     "Leave metric out, or give the noise by name."
                 )
-            return noise.metric
+            return noise.described  # type: ignore[no-any-return]
         return metric
 
 

@@ -20,8 +20,8 @@ from likewise._validation import NON_NEGATIVE, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel import rules
 from likewise.kernel.bounds import Bound, LoosenedBound
+from likewise.kernel.distance import lp_norm
 from likewise.kernel.metric import BoundMetric
-from likewise.metrics.base import lp_norm
 from likewise.metrics.weighted_lp import WeightedLp
 
 _SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows
@@ -78,6 +78,11 @@ class Noise(ABC):
         return rules.NOISES[type(self).__name__][1] or self.metric.p
 
     @property
+    def described(self) -> Any:
+        """The metric as people wrote it."""
+        return self.metric.description if isinstance(self.metric, BoundMetric) else self.metric
+
+    @property
     def names(self) -> tuple[Any, ...] | None:
         """Names of the columns, if the metric has them."""
         return self.metric.schema.labels if isinstance(self.metric, BoundMetric) else self.metric.feature_names
@@ -114,7 +119,7 @@ class Noise(ABC):
         return out
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}.for_metric({getattr(self.metric, 'description', self.metric)!r})"
+        return f"{type(self).__name__}.for_metric({self.described!r})"
 
     @abstractmethod
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:

@@ -16,6 +16,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.inspection.prediction import Vote
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.concentration import Schedule
+from likewise.kernel.evidence import Numbers
 from likewise.kernel.metric import BoundMetric
 from likewise.smoothing.noise import Noise
 
@@ -42,18 +43,24 @@ class Perturbation(Frozen, ABC):
     @property
     def metric(self) -> BoundMetric:
         """What it was made for: that of the noise, unless there are other columns than numbers."""
-        assert self.noise is not None and isinstance(self.noise.metric, BoundMetric)
+        assert self.noise is not None
+        assert isinstance(self.noise.metric, BoundMetric)
         return self.noise.metric
 
     @property
     @abstractmethod
-    def numbers(self) -> Perturbation | None:
+    def numbers(self) -> Numbers | None:
         """Noise on the numeric columns, as it is drawn."""
 
     @property
     @abstractmethod
     def visible(self) -> BoolArray:
         """Columns of numbers that get noise."""
+
+    @property
+    def steps(self) -> FloatArray | None:
+        """Steps of the grids of a splitting."""
+        return None
 
     @property
     def kept(self) -> FloatArray:
