@@ -91,8 +91,8 @@ def shapes(
     share = "all" if used > 0.999 else f"{np.ceil(1000 * used) / 10:g}%"
     basis = (
         f"It holds by construction, for all people, seen or not: the {known.score} is a sum of one function per "
-        f"column, and these use {share} of the slope the metric allows (and of the range it allows between categories), "
-        f"read off the stored numbers and rounded upwards; {known.why}."
+        f"column, and these use {share} of the slope the metric allows (and of the range it allows between "
+        f"categories), read off the stored numbers and rounded upwards; {known.why}."
     )
     return Guarantee(metric, known.curve, "exact", basis, output_range=output_range, seal=SEAL)
 

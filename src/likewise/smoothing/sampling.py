@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -37,30 +37,17 @@ class Draws(Protocol):
 class Perturbation(Frozen, ABC):
     """Noise fitted to training data; all its draws follow from what `fit` has stored."""
 
+    metric: BoundMetric
+    """What it was made for."""
+
     noise: Noise | None
     """Noise on the numeric columns; None if all of them have weight 0."""
 
-    @property
-    def metric(self) -> BoundMetric:
-        """What it was made for: that of the noise, unless there are other columns than numbers."""
-        assert self.noise is not None
-        assert isinstance(self.noise.metric, BoundMetric)
-        return self.noise.metric
+    numbers: Numbers | None
+    """The same, as it is drawn."""
 
-    @property
-    @abstractmethod
-    def numbers(self) -> Numbers | None:
-        """Noise on the numeric columns, as it is drawn."""
-
-    @property
-    @abstractmethod
-    def visible(self) -> BoolArray:
-        """Columns of numbers that get noise."""
-
-    @property
-    def steps(self) -> FloatArray | None:
-        """Steps of the grids of a splitting."""
-        return None
+    visible: BoolArray
+    """Columns of numbers that get noise."""
 
     @property
     def kept(self) -> FloatArray:
@@ -96,6 +83,30 @@ class Perturbation(Frozen, ABC):
         """Perturb each person once, by a draw of their own; shape (n_samples, n_features)."""
 
 
+class NumberNoise(Perturbation):
+    """Noise on rows of numbers alone."""
+
+    noise: Noise
+    steps: FloatArray | None
+    """Of the grids of a splitting (0: none)."""
+
+    @property
+    def metric(self) -> BoundMetric:  # type: ignore[override]
+        """That of the noise."""
+        assert isinstance(self.noise.metric, BoundMetric)
+        return self.noise.metric
+
+    @property
+    def numbers(self) -> Self:  # type: ignore[override]
+        """Itself."""
+        return self
+
+    @property
+    def visible(self) -> BoolArray:  # type: ignore[override]
+        """Those of positive weight."""
+        return self.noise.visible
+
+
 @dataclass(frozen=True, eq=False)
 class Shift:
     """Draws ``x * keep + t``, with `keep` of shape (n_features,) and `t` of shape (n_draws, n_features)."""
@@ -117,7 +128,7 @@ CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class SharedDraws(Perturbation):
+class SharedDraws(NumberNoise):
     """Random draws shared by all people: noise on features of positive weight, training values for the others.
 
     A row x becomes ``x * noise.visible + t`` for each draw t. For a feature of weight 0, t holds a training value drawn
@@ -137,20 +148,12 @@ class SharedDraws(Perturbation):
     background: FloatArray
     seed: int
 
+    steps: ClassVar[None] = None  # type: ignore[misc]
+
     @classmethod
     def from_training_data(cls, noise: Noise, X: FloatArray, seed: int) -> SharedDraws:
         """Take the background from the columns of `X` with weight 0."""
         return cls(noise, X[:, ~noise.visible].copy(), seed)
-
-    @property
-    def numbers(self) -> SharedDraws:
-        """Itself."""
-        return self
-
-    @property
-    def visible(self) -> BoolArray:
-        """Those of positive weight."""
-        return self.noise.visible
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw `n` perturbations; shape (n, n_features)."""

@@ -24,7 +24,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.pairs.points import GOLDEN, splitmix64
 from likewise.smoothing import plain
 from likewise.smoothing.noise import Splitting
-from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow
+from likewise.smoothing.sampling import CHUNK, Draws, NumberNoise, PreparedRow
 
 # Values within this fraction of a fractional step count as on the grid: standardised whole numbers and decimals are
 # rounded. `_positions_per_step` accounts for it, so the guarantee stays sound.
@@ -119,7 +119,7 @@ _SLACK = 2.0**-12  # cells are wider by this fraction, which covers the rounding
 
 
 @dataclass(frozen=True, eq=False)
-class ShiftedGrids(Perturbation):
+class ShiftedGrids(NumberNoise):
     """The shifted grids of a `Splitting`, for one training set and one number of draws.
 
     Attributes
@@ -163,16 +163,6 @@ class ShiftedGrids(Perturbation):
         grids = cls(noise, K, origins, steps, X[:, ~noise.visible][rows], not isinstance(noise.steps, str))
         grids.prepare(X)  # raises for values off a declared grid
         return grids
-
-    @property
-    def numbers(self) -> ShiftedGrids:
-        """Itself."""
-        return self
-
-    @property
-    def visible(self) -> BoolArray:
-        """Those of positive weight."""
-        return self.noise.visible
 
     @property
     def n_fixed(self) -> int:
