@@ -4,14 +4,16 @@ import copy
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+from likewise import WeightedLp
 from likewise.base import PlainScorer
 from likewise.kernel.bounds import Bound
 from likewise.kernel.guarantee import SEAL, Guarantee
 
 
 def promise(metric, curve=None, level="exact", basis="By hand.", *numbers, **more):
-    """A guarantee with the seal of the rules, about a metric that is bound to nothing."""
-    return Guarantee(SimpleNamespace(description=metric), curve or Bound(), level, basis, *numbers, **more, seal=SEAL)
+    """A guarantee with the seal of the rules; a metric of tables is bound to none."""
+    bound = metric.bind(metric.encoder()) if isinstance(metric, WeightedLp) else SimpleNamespace(description=metric)
+    return Guarantee(bound, curve or Bound(), level, basis, *numbers, **more, seal=SEAL)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,5 +29,5 @@ class Promised(PlainScorer):
 def falsified(scorer, **changes):
     """A scorer with other numbers, and the guarantee of the old ones: no rule has seen it."""
     found = copy.copy(scorer)
-    found.__dict__.update(changes, guarantee=scorer.guarantee)
+    found.__dict__.update({"guarantee": scorer.guarantee, **changes})
     return found

@@ -39,6 +39,7 @@ from likewise.dummy import ConstantClassifier as ConstantOfAll
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.projection import scorer as projected
+from promised import Promised
 from promised import promise as promised_guarantee
 
 RNG = np.random.default_rng(0)
@@ -250,7 +251,7 @@ def test_nothing_fitted_is_there_before_fit():
 # -- a new method needs one class for what was learned and one method ------------------------------------------------
 
 
-class Constant(PlainScorer):
+class Constant(Promised):
     def estimate(self, people, *, verbose=False):
         return Estimate.certain(np.full((len(people), 2), 0.5))
 
@@ -336,8 +337,8 @@ def test_control_a_wrapper_that_forgets_something_cannot_be_made():
         def visible(self, people):
             return self.scorer.visible(people)
 
-    with pytest.raises(TypeError, match="breakpoints, distance_to_tie, draw, reads_tables"):
-        Forgetful(None, None)
+    with pytest.raises(TypeError, match="breakpoints, distance_to_tie, draw, prove, reads_tables"):
+        Forgetful(None)
 
 
 def test_equal_people_have_the_same_visible_bytes_in_every_method():

@@ -28,7 +28,7 @@ from likewise import (
 )
 from likewise.decisions.threshold import ThresholdDecision, ThresholdScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.kernel.bounds import BandBound, Bound, LoosenedBound
+from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.links import LINKS
 from promised import promise
@@ -192,8 +192,7 @@ class Interval:
 def test_nobody_within_the_sure_distance_can_reach_a_band(curve, column):
     """With several thresholds the nearest one counts: for h its interval, and for sampled scores their error."""
     thresholds, width, inner = np.array([0.3, 0.55, 0.8]), 0.1, Interval(curve)
-    own = promise(METRIC.scaled(1 / width), BandBound(curve, width, 0.02), "sampled", "")
-    scorer = ThresholdScorer(own, inner, inner, column, thresholds, width, True)
+    scorer = ThresholdScorer(inner, inner, column, thresholds, width, True)
     mean = inner.mean[:, column]
     for sure, ends, half in (
         (scorer.distance_to_tie(None), (inner.lower[:, column], inner.upper[:, column]), 0.0),

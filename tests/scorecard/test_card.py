@@ -10,8 +10,6 @@ import pytest
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
 from likewise.additive.scorer import AdditiveScorer
 from likewise.kernel.evidence import Shape, SumOfShapes
-from likewise.kernel.links import LINKS
-from promised import promise
 
 PEOPLE = pd.DataFrame(
     {
@@ -38,12 +36,11 @@ def written(model, values, intercepts, *, link, output_range=None, p=1, budgets=
         Shape(2, None, region[:, :-1], region[:, -1]),
     )
     n = len(values)
-    guarantee = promise(metric, LINKS[link].curve, "exact", "By hand.", output_range=output_range)
     budgets = np.tile([1.0, 1.0, 1.0] if budgets is None else budgets, (n, 1))
-    scorer = AdditiveScorer(guarantee, SumOfShapes(np.array(intercepts, dtype=float), shapes, 40), link, budgets)
     outcomes = np.arange(4) % max(2, n) if output_range is None else np.array([*output_range, *output_range])
     model.set_params(metric=metric, penalty=0.1).fit(PEOPLE, outcomes)
-    model.scorer_ = scorer
+    sums = SumOfShapes(metric.bind(model.encoder_), np.array(intercepts, dtype=float), shapes, 40)
+    model.scorer_ = AdditiveScorer(sums, link, budgets, output_range)
     return model
 
 

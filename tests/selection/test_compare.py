@@ -10,13 +10,14 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
-from likewise.base import ConstrainedClassifier, PlainScorer
+from likewise.base import ConstrainedClassifier
 from likewise.dummy import ConstantClassifier, ConstantRegressor
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.selection.compare import difference, recommend
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.methods import METHODS
+from promised import Promised
 from promised import promise as promised_guarantee
 
 RNG = np.random.default_rng(0)
@@ -41,7 +42,7 @@ class Oracle(ClassifierMixin, BaseEstimator):
         return np.stack([1 - p, p], axis=1)
 
 
-class StepScorer(PlainScorer):
+class StepScorer(Promised):
     """A jump, which no metric with a weight allows."""
 
     def estimate(self, people, *, verbose=False):

@@ -82,10 +82,9 @@ def shapes(
     for shape in sums.shapes:
         _check_shape(shape, metric, n_functions)
     _need(np.isfinite(sums.intercepts).all(), "an intercept is not finite.")
-    # Between knots, points are rounded to the grid: a coarse one would be a step.
-    _need(
-        2.0**-sums.bits <= unit * 2.0**-36, f"a grid of 2^-{sums.bits} is too coarse; between knots, scores would jump."
-    )
+    # Between knots, points are rounded to the grid: steps below 2^-36 of the largest number are rounding errors.
+    coarse = 2.0**-sums.bits > 2.0**-36 * max(unit, float(np.abs(sums.intercepts).max()))
+    _need(not coarse, f"a grid of 2^-{sums.bits} is too coarse; between knots, scores would jump.")
     used = float(sums.used(unit).max(initial=0.0))
     _need(used <= 1, f"the shapes use {used:.6g} of what the metric allows.")
     share = "all" if used > 0.999 else f"{np.ceil(1000 * used) / 10:g}%"
