@@ -27,6 +27,7 @@ LAYERS = (
     },
     {"metrics"},
     {"guarantees"},
+    {"known_values"},
     {"ask"},
     {"inspection"},
     {"pairs"},
