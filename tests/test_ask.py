@@ -15,8 +15,8 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotE
 
 import likewise as lw
 from likewise.ask import Ask, answers, as_taken
+from likewise.kernel.schema import TableEncoder
 from likewise.known_values import check_known, known_values
-from likewise.metrics.encoders import TableEncoder
 
 RNG = np.random.default_rng(0)
 PEOPLE = pd.DataFrame({"code": RNG.integers(1, 4, 90), "age": RNG.integers(20, 60, 90)})

@@ -21,7 +21,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from likewise._subsample import evenly_spaced
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.encoders import is_table
+from likewise.kernel.schema import is_table
 
 _FIRST = 1000  # people among whom an encoder nearly always knows somebody
 _SHOWN = 3  # values in an error
