@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from likewise._links import LINKS
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import MissingExtraError
 from likewise.kernel.distance import lp_norm
+from likewise.kernel.links import LINKS
 from likewise.lipschitz.network import CATEGORY, NULLABLE, NUMBER, InputColumns, Layers, WeightedSamples
 
 # Margin of the hinge loss, half the difference of scores of two classes: "clip" reaches 0 and 1 there.
