@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from likewise._typing import FloatArray
-from likewise.guarantees.concentration import clopper_pearson
+from likewise.kernel.concentration import clopper_pearson
 
 DELTA = 0.05  # probability that an interval is wrong, each for itself
 
