@@ -23,9 +23,9 @@ from likewise import (
     ThresholdDecision,
     WeightedLp,
 )
-from likewise._links import LINKS
 from likewise.kernel.bounds import BandBound, Bound, Erf, GaussianBound, LaplaceBound, LoosenedBound, Tanh
 from likewise.kernel.certificate import Estimate, certify
+from likewise.kernel.links import LINKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.VacuousGuaranteeWarning")
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
-from likewise._links import LINKS
 from likewise._onnx import ERROR_BOUND, EXP, UNIT_ROUNDOFF, link_error
 from likewise.exceptions import InvalidInputError, MissingExtraError
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.lipschitz.estimators import LipschitzScorer
 from likewise.lipschitz.export import onnx_model, score_error

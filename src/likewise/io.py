@@ -186,7 +186,6 @@ def _checksum(archive: ZipFile) -> bytes:
 _OWN = tuple(
     f"likewise.{part}."
     for part in (
-        "_links",
         "additive",
         "base",
         "calibration",

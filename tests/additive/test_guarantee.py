@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import WeightedLp
-from likewise._links import LINKS
 from likewise.additive.scorer import AdditiveScorer, additive_guarantee
 from likewise.additive.shapes import Shape, SumOfShapes, constrain, on_grid
+from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.metrics.base import ColumnWeights, dual
 

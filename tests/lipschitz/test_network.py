@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp, attack
-from likewise._links import LINKS
 from likewise.exceptions import UnsolvedError
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.lipschitz.estimators import LipschitzScorer
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, load_model, save_model
-from likewise._links import LINKS
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee
 from likewise.additive.shapes import Shape, SumOfShapes, constrain
+from likewise.kernel.links import LINKS
 from likewise.scorecard.points import _Limits, _round_knots
 from likewise.verify_card import NotProvenError, check_scores, prove
 

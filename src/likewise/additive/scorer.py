@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likewise._engine import kernel
-from likewise._links import LINK_CELLS, LINKS, ScoreLink
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.additive.shapes import SumOfShapes
@@ -22,6 +21,7 @@ from likewise.inspection.additive_scores import LOGIT, PROBIT, AdditiveScores, c
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.columns import CategoricalColumn, NumericColumn
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.links import LINK_CELLS, LINKS, ScoreLink
 from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
 

@@ -14,7 +14,6 @@ from scipy.special import expit, softmax
 
 from likewise._fit_validation import check_sample_weight
 from likewise._guarantee_warnings import VacuousGuaranteeWarning
-from likewise._links import LINKS
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, checking, short_repr
 from likewise.additive.binning import bin_columns, knots_for
@@ -24,6 +23,7 @@ from likewise.additive.objective import Objective
 from likewise.additive.solver import choose_penalties
 from likewise.design.joint import Costs, JointProblem, WeightBounds, Weights
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 from likewise.metrics.table import BLANKS_ONLY, TableMetric

@@ -19,6 +19,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_validate
 
 from likewise._guarantee_warnings import VacuousGuaranteeWarning
 from likewise._inner_estimator import positions_by, reuse_fits
+from likewise._parallel import threads_for
 from likewise._progress import progress_bar
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
@@ -253,6 +254,7 @@ def cross_validate_method(method: Method, problem: LearningProblem, fits: FoldFi
     try:
         with (
             progress_bar(title, len(folds), show=bool(title)) as advance,
+            threads_for(problem.people.rows.size),
             reuse_fits(fits.find),
             _collect_vacuous(vacuous),
         ):

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from likewise._links import from_unit_range, to_unit_range
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._subsample import distinct_rows, evenly_spaced
@@ -32,6 +31,7 @@ from likewise.inspection.prediction import Vote, clipped_predictions, hard_votes
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.concentration import clopper_pearson, error_margin, hoeffding
 from likewise.kernel.guarantee import Guarantee, round_upwards
+from likewise.kernel.links import from_unit_range, to_unit_range
 from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
 from likewise.smoothing.formulas import Formula, LeafVotes, LinearVotes
