@@ -22,9 +22,9 @@ from likewise.auditing.pair_search import PairEvaluator, strategies_for
 from likewise.auditing.search_space import SearchSpace, build_search_space, restriction_of
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People, labels_of
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.encoders import People, labels_of
 from likewise.pairs.model_outputs import asked_outputs, probability_outputs
 from likewise.verification.domain import Domain
 

@@ -13,8 +13,8 @@ from likewise._favourable import known_favourable, label_of
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, counted, list_words, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.columns import is_numeric
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.columns import is_numeric
 from likewise.pairs.points import CODE, Points
 from likewise.verification.domain import frame_of
 
@@ -76,7 +76,8 @@ class FileReview:
         n, (no, yes) = len(self.files), self.decisions
         verb = "has" if n == 1 else "have"
         return (
-            f"{n:,} of {counted(self.n_denied, 'person', 'people')} with the decision '{no}' {verb} a comparator, a person with the decision '{yes}' {self.rule}; {counted(self.n_pairs, 'pair')} in all, of "
+            f"{n:,} of {counted(self.n_denied, 'person', 'people')} with the decision '{no}' {verb} a comparator, a "
+            f"person with the decision '{yes}' {self.rule}; {counted(self.n_pairs, 'pair')} in all, of "
             f"{counted(self.n_denied + self.n_approved, 'person', 'people')}"
         )
 

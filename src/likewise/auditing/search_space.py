@@ -15,9 +15,9 @@ from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names, short_repr
 from likewise.ask import unseen_value
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.columns import UNSEEN, CategoricalColumn, NumericColumn
+from likewise.kernel.schema import Encoder, People, is_table
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
-from likewise.metrics.encoders import Encoder, People, is_table
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 
 _MAX_STARTS = 2**16

@@ -68,9 +68,7 @@ def reviews(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a review, passed to the function as one `review`."""
 
     @click.option("--decisions", help="Column with the decisions, of two values.")
-    @click.option(
-        "--approved", help="The favourable decision; needed unless a word such as approved or denied says it."
-    )
+    @click.option("--approved", help="The favourable decision; needed unless a known word says it.")
     @click.option("--higher", multiple=True, help="Column of which more is better; may be given several times.")
     @click.option("--lower", multiple=True, help="Column of which less is better; may be given several times.")
     @click.option(
@@ -149,11 +147,8 @@ def compare_files(
     alone = found.blanks[found.blanks["decision"].eq(found.decisions[0]) & found.blanks["n_comparators"].eq(0)]
     if len(alone):
         who = list_words(name_people(alone["row"].head(worst), ids).tolist())
-        n_more = len(alone) - worst
-        echo(
-            f"No comparator, with a blank: {id_column or 'row'} {who}"
-            + (f" and {n_more:,} more." if n_more > 0 else ".")
-        )
+        more = f" and {len(alone) - worst:,} more" if len(alone) > worst else ""
+        echo(f"With a blank and no comparator: {id_column or 'row'} {who}{more}.")
     blanks = found.blanks.assign(row=name_people(found.blanks["row"], ids))
     echo.facts["blanks"] = json.loads(blanks.to_json(orient="records"))
     if found.groups is not None:

@@ -13,9 +13,9 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise.ask import Ask
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.columns import UNSEEN, NumericColumn, is_numeric
+from likewise.kernel.schema import Encoder, People, TableEncoder, is_table
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import UNSEEN, NumericColumn, is_numeric
-from likewise.metrics.encoders import Encoder, People, TableEncoder, is_table
 from likewise.pairs.model_outputs import OutputLabels, asked_outputs
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 

@@ -15,8 +15,8 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import BOOL, check_numbers, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.columns import canonical_category, is_numeric
-from likewise.metrics.encoders import as_frame, is_table
+from likewise.kernel.columns import canonical_category, is_numeric
+from likewise.kernel.schema import as_frame, is_table
 
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 0.0001)
 _TERM = re.compile(r"\s*([+-])?\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*(?:\*\s*)?)?(`[^`]+`|[^\W\d]\w*)?\s*")
