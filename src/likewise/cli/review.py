@@ -146,9 +146,9 @@ def compare_files(
     )
     alone = found.blanks[found.blanks["decision"].eq(found.decisions[0]) & found.blanks["n_comparators"].eq(0)]
     if len(alone):
-        who = list_words(name_people(alone["row"].head(worst), ids).tolist())
-        more = f" and {len(alone) - worst:,} more" if len(alone) > worst else ""
-        echo(f"With a blank and no comparator: {id_column or 'row'} {who}{more}.")
+        who = name_people(alone["row"].head(worst), ids).tolist()
+        more = [f"{len(alone) - worst:,} more"] * (len(alone) > worst)
+        echo(f"With a blank and no comparator: {id_column or 'row'} {list_words(who + more)}.")
     blanks = found.blanks.assign(row=name_people(found.blanks["row"], ids))
     echo.facts["blanks"] = json.loads(blanks.to_json(orient="records"))
     if found.groups is not None:
@@ -156,9 +156,10 @@ def compare_files(
         echo.table(found.groups, "groups")
     if len(files):
         which = "the first of the table" if metric is None else "the closest"
-        n_shown = min(worst, len(files))
-        most = "The file" if len(files) == 1 else f"The {n_shown:,} of {len(files):,} files with most comparators"
-        echo(f"\n{most} ({rows_are(id_column)}), each with {which}:")
+        shown = f"The {worst:,} of {len(files):,} files with most comparators"
+        if len(files) <= worst:
+            shown = f"All {counted(len(files), 'file')} with a comparator"
+        echo(f"\n{shown} ({rows_are(id_column)}), with {which}:")
         echo.table(_by_name(files.head(worst), ids, id_column), "files")
     if out is not None:
         written = _by_name(pairs, ids, id_column).assign(
