@@ -28,6 +28,7 @@ LAYERS = (
     {"kernel"},
     {"_fit_validation"},
     {"metrics"},
+    {"known_values"},
     {"_guarantee_warnings", "ask"},
     {"inspection"},
     {"pairs"},
