@@ -295,7 +295,7 @@ def test_equal_people_have_equal_chances_and_draws_of_their_own():
     assert not too_few(differ, n, 0.48)
 
 
-HOOKS = ("estimate", "visible", "reads_tables", "breakpoints", "draw", "distance_to_tie")
+HOOKS = ("prove", "estimate", "visible", "reads_tables", "breakpoints", "draw", "distance_to_tie")
 
 
 def own_scorers(kind=Scorer):

@@ -210,10 +210,10 @@ def test_outputs_keep_the_curve_of_their_link(link):
 def test_the_curve_is_reached_by_a_network_of_slope_1(link):
     metric = WeightedLp([1.0], p=1)
     people = metric.encode_rows(np.array([[-0.2], [0.2]]))
-    layers = one_path(metric, people)
+    layers = one_path(metric, people, 1 - 2.0**-38)  # slopes are rounded upwards
     scorer = LipschitzScorer(layers, link)
     h = scorer.estimate(people).mean[:, 1]
-    assert h[1] - h[0] == pytest.approx(float(scorer.guarantee.bound(0.4)), rel=1e-12)
+    assert h[1] - h[0] == pytest.approx(float(scorer.guarantee.bound(0.4)), rel=1e-11)
 
 
 @pytest.mark.parametrize(("p", "slope"), [(1, 0.8), (1.5, (0.6**3 + 0.8**3) ** (1 / 3)), (2, 1.0), (np.inf, 1.4)])

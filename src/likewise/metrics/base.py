@@ -176,6 +176,11 @@ class Metric(ABC):
         norm = "" if np.isnan(self.p) else f"p = {self.p:g}. "
         return f"{norm}1 is the largest possible difference of outputs; a point is 0.01."
 
+    def read(self, X: Any) -> tuple[BoundMetric, People]:
+        """Bind this metric to a table, and read the people in it."""
+        bound = self.bind(self.encoder(X))
+        return bound, bound.read(X)
+
     def encode_rows(self, X: Any, encoder: Encoder | None = None) -> People:
         """Validate and encode people, with a given encoder or one learned from them."""
         encoder = self.encoder(X) if encoder is None else encoder
