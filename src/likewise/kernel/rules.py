@@ -17,7 +17,7 @@ from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
 from likewise.kernel.bounds import BandBound, Bound, GaussianBound, LaplaceBound, LoosenedBound, Tanh
 from likewise.kernel.concentration import FixedDraws, Schedule
-from likewise.kernel.evidence import NULLABLE, Anchors, Layers, Perturbed, Shape, SumOfShapes
+from likewise.kernel.evidence import NULLABLE, Anchors, Layers, Noise, Perturbed, Shape, SumOfShapes
 from likewise.kernel.guarantee import SEAL, Guarantee, round_upwards
 from likewise.kernel.links import LINKS
 from likewise.kernel.metric import BoundMetric
@@ -203,6 +203,13 @@ NOISES: dict[str, tuple[Bound, float | None]] = {
 }
 
 
+def theorem_of(noise: Noise) -> tuple[Bound, float | None]:
+    """The bound of a kind of noise, and the exponent of the norm for which it holds."""
+    kind = type(noise).__name__
+    _need(kind in NOISES, f"there is no theorem for noise of the kind {kind!r}.")
+    return NOISES[kind]
+
+
 def exact_noise(perturbed: Perturbed, output_range: Range = None) -> Guarantee:
     """``h(x) = E f(x + t)`` from a formula: ``TV(h(x), h(x')) <= TV(x + t, x' + t)``, by data processing (§3, §7)."""
     basis = "This holds for all pairs, with certainty: outputs come from a formula."
@@ -272,13 +279,8 @@ def _curve_of(perturbed: Perturbed, output_range: Range) -> Bound:
         _need(not visible.any(), "numbers have no noise.")
         return LoosenedBound(0.0)
     _need(numbers.n_fixed == perturbed.n_fixed, "the numbers have another number of fixed draws than the rest.")
-    kind, widths, scales = (
-        type(numbers.noise).__name__,
-        numbers.noise.widths[numbers.noise.visible],
-        metric.scales[visible],
-    )
-    _need(kind in NOISES, f"there is no theorem for noise of the kind {kind!r}.")
-    curve, q = NOISES[kind]
+    curve, q = theorem_of(numbers.noise)
+    widths, scales = numbers.noise.widths[numbers.noise.visible], metric.scales[visible]
     _need(len(widths) == len(scales), f"noise on {len(widths)} columns does not fit {len(scales)} numbers.")
     needed = len(scales) ** max(0.0, 1 / (q or metric.p) - 1 / metric.p) / scales
     for i in np.flatnonzero(~(widths >= needed * (1 - _ROUNDING))).tolist():
@@ -286,7 +288,10 @@ def _curve_of(perturbed: Perturbed, output_range: Range) -> Bound:
         _need(False, f"the noise on {name!r} has the width {widths[i]:.6g}, and the metric needs {needed[i]:.6g}.")
     excess = 0.0
     if numbers.n_fixed is not None and numbers.steps is not None:
-        _need(kind == "Splitting" and len(numbers.steps) == len(scales), "fixed draws need a splitting.")
+        _need(
+            type(numbers.noise).__name__ == "Splitting" and len(numbers.steps) == len(scales),
+            "fixed draws need a splitting.",
+        )
         excess = float((numbers.steps == 0).sum()) / numbers.n_fixed
     return curve if not (rest or excess) else LoosenedBound(excess)
 

@@ -114,6 +114,16 @@ class BoxEnvelope(Envelope):
         return used[np.argsort(~self.metric.is_number[used], kind="stable")].astype(np.int64)
 
     @cached_property
+    def scales(self) -> FloatArray:
+        """Of these columns."""
+        return self.metric.scales[self.columns]
+
+    @cached_property
+    def caps(self) -> FloatArray:
+        """Of these columns."""
+        return caps(self.metric)[self.columns]
+
+    @cached_property
     def n_numbers(self) -> int:
         """How many of these hold numbers."""
         return int(self.metric.is_number[self.columns].sum())
@@ -150,7 +160,7 @@ class BoxEnvelope(Envelope):
 
     def _search(self, values: FloatArray, *, compiled: bool) -> Callable[..., int]:
         """Tightens the bounds of people: compiled with the box tree, or plain by a scan of all anchors."""
-        weights = self.metric.scales[self.columns], caps(self.metric)[self.columns], self.metric.p
+        weights = self.scales, self.caps, self.metric.p
         if not compiled:
             columns = np.ascontiguousarray(self.rows.T)
             return lambda rows, *out: plain.tighten(rows, columns, values, self.n_numbers, *weights, *out)
@@ -174,8 +184,8 @@ class BoxEnvelope(Envelope):
         columns = np.ascontiguousarray(self.rows.T)
         missing = np.isnan(columns)
         no_outputs = np.zeros((0, len(self.rows)))
-        build, scales = _tree_function("build", columns), self.metric.scales[self.columns]
-        order, *tree = build(np.where(missing, 0.0, columns), no_outputs, self.n_numbers, scales, LEAF_SIZE)
+        build = _tree_function("build", columns)
+        order, *tree = build(np.where(missing, 0.0, columns), no_outputs, self.n_numbers, self.scales, LEAF_SIZE)
         columns, missing = columns.take(order, axis=1), missing.take(order, axis=1)
         low = _ranges(np.where(missing, np.inf, columns), *tree)[0]
         high = _ranges(np.where(missing, -np.inf, columns), *tree)[1]

@@ -70,12 +70,12 @@ class Noise(ABC):
     @property
     def curve(self) -> Bound:
         """Bound on the total variation between two translates, as a function of their distance."""
-        return rules.NOISES[type(self).__name__][0]
+        return rules.theorem_of(self)[0]
 
     @property
     def native_p(self) -> float:
         """Exponent of the norm that this noise is made for."""
-        return rules.NOISES[type(self).__name__][1] or self.metric.p
+        return rules.theorem_of(self)[1] or self.metric.p
 
     @property
     def described(self) -> Any:
