@@ -218,6 +218,9 @@ _FOREIGN = frozenset(
 )
 
 
+_DATA = (BaseEstimator, Bound, Metric)  # a guarantee is none: it follows from what a file holds, or not at all
+
+
 def _allowed(kind: str) -> bool:
     """Whether files may hold this type; of our own, only types whose state is data."""
     if kind in _FOREIGN or not kind.startswith(_OWN):
@@ -227,11 +230,7 @@ def _allowed(kind: str) -> bool:
         own = getattr(import_module(module), name, None)
     except ImportError:
         return False
-    return (
-        isinstance(own, type)
-        and own is not Guarantee
-        and (issubclass(own, (BaseEstimator, Bound, Metric)) or is_dataclass(own))
-    )
+    return isinstance(own, type) and own is not Guarantee and (issubclass(own, _DATA) or is_dataclass(own))
 
 
 class _OwnTypes:
