@@ -21,7 +21,6 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.metric import BoundMetric
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.function import FunctionMetric
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Difference, Groups, Points, listed, splits_of
@@ -242,29 +241,27 @@ def audit(
     if is_partitioned(X):
         from likewise.distributed.audit import audit as audit_partitions
 
-        if isinstance(metric, FunctionMetric):
+        if not metric.weighs_columns:
             got = "a path" if isinstance(X, (str, PathLike)) else "a Dask DataFrame"
             raise InvalidInputError(
                 f"X must be a table in memory for {metric!r}, whose every pair has to be compared; got {got}. Take "
                 f"up to {_MAX_COMPARED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
             )
         return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
-    people = metric.encode_rows(X)
-    bound = metric.bind(people.encoder)
-    weights = bound if bound.has_parts else None
-    separable = weights is not None and splits_of(weights) is not None and guarantee is None
-    points = Points.of(people, weights if separable else None)
+    bound, people = metric.read(X)
+    separable = guarantee is None and splits_of(bound) is not None
+    points = Points.of(people, bound if separable else None)
     model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=model_outputs.labels.are_shares)
     limits = [max(tolerance, each) / unit for each in (tolerance, *above)]
-    if weights is not None and separable:
-        result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
+    if separable:
+        result, counts = _search_boxes(bound, model_outputs, groups, limits, n_worst)
     else:
-        result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst, limit_under(guarantee))
+        result, counts = _search_every_pair(bound, model_outputs, groups, limits, n_worst, limit_under(guarantee))
     n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
     distances = bound.between(points.people.take(a), points.people.take(b))
-    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
+    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, bound)
     if guarantee is not None:
         between = bound.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
         # What was compared with is the bound; the distance stands beside it.
@@ -307,28 +304,28 @@ def limit_under(guarantee: Guarantee | None) -> Callable[[FloatArray], FloatArra
 
 
 def _search_boxes(
-    weights: BoundMetric, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+    metric: BoundMetric, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
     """Pairs that exceed by more than the first limit, and counts above the others; in units of the outputs."""
     points = model_outputs.points
     X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
-    scales = points.scales(weights) / model_outputs.unit
-    cells = cells_of(len(X) ** 2 / 2, X.shape[1], weights.p)
+    scales = points.scales(metric) / model_outputs.unit
+    cells = cells_of(len(X) ** 2 / 2, X.shape[1], metric.p)
     if not should_compile("likewise.pairs.box_search._run", cells):
         blocks = blocks_after(
-            np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, weights.p
+            np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, metric.p
         )
         return search_every_pair(blocks, groups.count, limits[0], n_worst, limits[1:])
     from likewise.pairs.box_search import count_above, search_tree, search_within
     from likewise.pairs.box_tree import box_tree_of
 
-    tree = box_tree_of(X, outputs, scales, weights.p, points.kinds, groups.count)
+    tree = box_tree_of(X, outputs, scales, metric.p, points.kinds, groups.count)
     result = search_tree(tree, limits[0], n_worst)
     return result, count_above(limits[1:], result, partial(search_within, tree))
 
 
 def _search_every_pair(
-    metric: Any,
+    metric: BoundMetric,
     model_outputs: ModelOutputs,
     groups: Groups,
     limits: Sequence[float],
@@ -339,16 +336,15 @@ def _search_every_pair(
     people, n = model_outputs.points.people, len(groups.first)
     if n > _MAX_COMPARED:
         raise InvalidInputError(
-            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, "
-            "distances between categories that are not a sum of groups, or against='guarantee', every pair has to be "
-            "compared. Draw some of the rows, or use WeightedLp or TableMetric without them."
+            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric.description!r}; got {n:,}. With a "
+            "function, distances between categories that are not a sum of groups, or against='guarantee', every "
+            "pair has to be compared. Draw some of the rows, or use WeightedLp or TableMetric without them."
         )
-    metric.check_axioms(people)
-    bound = metric.bind(people.encoder)
+    metric.description.check_axioms(people)
     distinct = people.take(groups.first)
 
     def distances_after(i: int) -> FloatArray:
-        distances: FloatArray = bound.between(distinct.take([i]), distinct.take(slice(i + 1, None)))
+        distances = metric.between(distinct.take([i]), distinct.take(slice(i + 1, None)))
         return allowed(distances) / model_outputs.unit
 
     blocks = person_by_person(distances_after, model_outputs.outputs[groups.first])
@@ -356,14 +352,14 @@ def _search_every_pair(
 
 
 def tabulate(
-    points: Points, pairs: IntArray, result: SearchResult, model_outputs: ModelOutputs, weights: BoundMetric | None
+    points: Points, pairs: IntArray, result: SearchResult, model_outputs: ModelOutputs, metric: BoundMetric
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
     """Table of the worst pairs, given as positions among the points, and the columns in which they differ."""
     a, b = pairs.T
     unit = model_outputs.unit
     differences, distances = unit * result.differences, unit * result.distances
     scores = model_outputs.labels.pairs(unit * model_outputs.outputs[a], unit * model_outputs.outputs[b])
-    columns = [points.differences(j, k, weights) for j, k in zip(a, b, strict=True)]
+    columns = [points.differences(j, k, metric) for j, k in zip(a, b, strict=True)]
     with np.errstate(divide="ignore", over="ignore"):
         ratios = differences / distances
     table = pd.DataFrame(

@@ -91,7 +91,7 @@ def group_gaps(
     1     m  0.15     0.05
     """
     metric = check_metric(metric)
-    people = metric.encode_rows(X)
+    weights, people = metric.read(X)
     given = pd.DataFrame(people.table)
     (name,) = check_names("column", [column], list(given))
     if predictions is None:
@@ -106,7 +106,7 @@ def group_gaps(
     where, values = pd.factorize(given[name], use_na_sentinel=False)
     if not 2 <= len(values) <= _MOST_VALUES:
         raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
-    weights, rows = metric.weights_of(people.encoder), []
+    rows: list[tuple[Any, ...]] = []
     points = Points.of(people, None if splits_of(weights) is None else weights)
     for k in np.argsort([str(value) for value in values], kind="stable"):
         inside = where == k
