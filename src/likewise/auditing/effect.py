@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
@@ -48,8 +49,11 @@ class Effect:
     mean, mean_interval : float and tuple of float
         Mean of ``effect``, and its 95% confidence interval for the population that X was drawn from.
     directions : DataFrame
-        For every two values: which is ``favoured`` ``over`` which on average, by how much (``mean``), for what
+        For every two values: which is ``favoured`` ``over`` which (``higher`` and ``lower``, if it is not known which
+        is favourable) on average, by how much (``mean``), for what
         ``share`` of people, both with 95% confidence intervals, and by how much at most.
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     groups : DataFrame
         Mean and largest effect for people by their own value.
     found : float
@@ -79,6 +83,7 @@ class Effect:
     mean: float
     mean_interval: tuple[float, float]
     directions: pd.DataFrame
+    favourable: str
     groups: pd.DataFrame
     found: float
     pair: pd.DataFrame | None
@@ -166,6 +171,7 @@ def effect(
     *,
     domain: Domain | None = None,
     output_range: tuple[float, float] | None = None,
+    favourable: Any = None,
     max_seconds: float | None = 60.0,
     max_boxes: int | None = None,
     tolerance: float = 1e-4,
@@ -199,6 +205,10 @@ def effect(
         What each column can hold; learned from `X` if it is not given.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of predicted numbers. Differences are then shares of ``b - a``.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is said which value gets the higher score.
     max_seconds : float or None, default=60
         Processor time for the proof, where it takes a search. None for no limit.
     max_boxes : int, optional
@@ -244,6 +254,8 @@ def effect(
             raise InvalidInputError("column must name at least one column of X; got none.")
         columns = [space.names.index(name) for name in names]
         exchange = Exchange.of(space, columns)
+        classes = space.labels(probable=exchange.probable).classes
+        direction = Direction.of(favourable, classes, exchange.outputs.shape[2])
         shares = exchange.probable or space.output_range is not None
         unit = 1.0 if shares else float(np.ptp(exchange.outputs)) or 1.0
         limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit), check_tolerance(None, unit)
@@ -264,7 +276,8 @@ def effect(
         on_people=exchange.table(),
         mean=float(sizes.mean()),
         mean_interval=mean_interval(sizes),
-        directions=exchange.directions(),
+        directions=exchange.directions(direction),
+        favourable=direction.text,
         groups=exchange.groups(),
         found=found,
         pair=shown_pair(space, first, second) if found > rounding else None,
