@@ -181,10 +181,11 @@ def effect(
     -----------------------
     The bound holds for all people of the domain, seen or not, and for the model as it computes, rounding included. It
     is in closed form for linear and additive models (this package's scorecards, EBM without interactions); by a search
-    over boxes of people for trees, forests and boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of
-    the difference of two copies for ReLU networks. It is an upper bound, and for three or more classes it may stay
-    above the worst pair there is (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People
-    outside the domain, and columns that stand in for this one, are not covered.
+    over boxes of people for linear models behind products of columns (`PolynomialFeatures`), and for trees, forests and
+    boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of the difference of two copies for ReLU
+    networks. It is an upper bound, and for three or more classes it may stay above the worst pair there is
+    (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People outside the domain, and
+    columns that stand in for this one, are not covered.
 
     Parameters
     ----------
