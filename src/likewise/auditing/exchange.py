@@ -108,9 +108,9 @@ class Exchange:
 
     def _words(self, chosen: Any) -> list[Any]:
         """The alternatives that were chosen; the person's own values are those of their row."""
-        names = [self.space.names[i] for i in self.columns]
-        shown = self.space.people(self._filled(self.alternatives))[names].astype(object)
-        own = self.space.table[names].astype(object).reset_index(drop=True)
+        made = self._filled(self.alternatives)
+        shown = self.space.words(self.space.people(made), made, self.columns)
+        own = self.space.words(self.space.table, self.space.rows, self.columns)
         words = []
         for i, k in enumerate(chosen.tolist()):
             values = (shown.iloc[k] if k < len(shown) else own.iloc[i]).tolist()
@@ -155,7 +155,8 @@ class Exchange:
         """Mean and largest effect for people by their own values, with confidence intervals of the means."""
         names = [self.space.names[i] for i in self.columns]
         effects, rows = pd.Series(self.effects), []
-        own = self.space.table[names].astype(object).where(self.space.table[names].notna(), "blank")
+        own = self.space.words(self.space.table, self.space.rows, self.columns)
+        own = own.where(own.notna(), "blank")
         if len(names) > 1 or own[names[0]].nunique() > _ALTERNATIVES:
             return pd.DataFrame(columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
         for value, members in effects.groupby(own[names[0]].map(str).to_numpy()):
@@ -173,7 +174,7 @@ def alternatives_of(space: InputSpace, columns: Sequence[int]) -> FloatArray:
         seen = seen[np.argsort(-counts, kind="stable")[:_ALTERNATIVES]]
         return np.where(np.isinf(seen), np.nan, seen)
     (column,) = columns
-    held = space.domain.columns[space.names[column]]
+    held = space.held[column]
     if isinstance(held, CategoricalDomain):
         return space.codes(column)[:, None]
     return spread_numbers(space, column, _ALTERNATIVES)[:, None]
@@ -181,7 +182,7 @@ def alternatives_of(space: InputSpace, columns: Sequence[int]) -> FloatArray:
 
 def spread_numbers(space: InputSpace, column: int, n_values: int) -> FloatArray:
     """Numbers of a column: the ends of its domain, quantiles of the people, and a blank if there may be one."""
-    held = space.domain.columns[space.names[column]]
+    held = space.held[column]
     assert not isinstance(held, CategoricalDomain)
     seen = space.rows[:, column]
     seen = seen[~np.isnan(seen) & held.holds(seen)]
