@@ -112,7 +112,7 @@ def make_files(folder: Path) -> None:
     from sklearn.datasets import make_classification
 
     from likewise import AdditiveClassifier, TableMetric, read_metric, save_model, write_metric
-    from likewise.guarantees.guarantee import suppress_guarantee_warnings
+    from likewise._guarantee_warnings import suppress_guarantee_warnings
 
     make_people(folder)
     rng = np.random.default_rng(1)

@@ -18,11 +18,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments.data import Problem
+from likewise._guarantee_warnings import VacuousGuaranteeWarning
 from likewise._typing import FloatArray
 from likewise.additive.estimators import AdditiveClassifier
 from likewise.auditing.audit import audit
 from likewise.auditing.ceiling import ceiling
-from likewise.guarantees.guarantee import Guarantee, VacuousGuaranteeWarning
+from likewise.kernel.guarantee import Guarantee
 from likewise.lipschitz.estimators import LipschitzClassifier
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.estimators import SmoothedClassifier

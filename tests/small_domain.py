@@ -40,7 +40,7 @@ def brute_force(model, columns, everybody=EVERYBODY):
     others = [name for name in everybody if name not in columns]
     share = 0.5 if scores.shape[1] > 1 else 1.0
     worst = 0.0
-    for members in everybody.groupby(others, observed=True).indices.values():
+    for members in everybody.groupby(others, observed=True, dropna=False).indices.values():
         for i, j in combinations(members, 2):
             worst = max(worst, share * float(np.abs(scores[i] - scores[j]).sum()))
     return worst

@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 import likewise as lw
 from likewise.ask import Ask, answers, as_taken, check_known
-from likewise.metrics.encoders import TableEncoder
+from likewise.kernel.schema import TableEncoder
 
 RNG = np.random.default_rng(0)
 PEOPLE = pd.DataFrame({"code": RNG.integers(1, 4, 90), "age": RNG.integers(20, 60, 90)})

@@ -36,9 +36,9 @@ from likewise._fit_validation import seed_from
 from likewise.base import ConstrainedClassifier, PlainScorer, Scorer
 from likewise.cli.batch_scoring import keyed_decisions
 from likewise.dummy import ConstantClassifier as ConstantOfAll
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
 from likewise.projection import scorer as projected
 
 RNG = np.random.default_rng(0)

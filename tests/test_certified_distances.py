@@ -23,11 +23,9 @@ from likewise import (
     ThresholdDecision,
     WeightedLp,
 )
-from likewise._links import LINKS, Erf, Tanh
-from likewise.decisions.threshold import BandBound
-from likewise.guarantees.bounds import Bound, LoosenedBound
-from likewise.guarantees.certificate import Estimate, certify
-from likewise.smoothing.noise import GaussianBound, LaplaceBound
+from likewise.kernel.bounds import BandBound, Bound, Erf, GaussianBound, LaplaceBound, LoosenedBound, Tanh
+from likewise.kernel.certificate import Estimate, certify
+from likewise.kernel.links import LINKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.VacuousGuaranteeWarning")
 

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
-from likewise._links import LINKS
 from likewise._onnx import ERROR_BOUND, EXP, UNIT_ROUNDOFF, link_error
 from likewise.exceptions import InvalidInputError, MissingExtraError
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.links import LINKS
+from likewise.kernel.schema import People
 from likewise.lipschitz.estimators import LipschitzScorer
 from likewise.lipschitz.export import onnx_model, score_error
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
@@ -262,7 +263,7 @@ def test_a_network_agrees_to_within_the_bound_of_its_weights(link, widths, seed)
     X.loc[::5, "region"] = "elsewhere"
     found, metadata = run(exported, feed(exported, X))
     (outputs,) = found.values()
-    expected = scorer.estimate(encoded.encoder.read_for_predict(X, None)).mean
+    expected = scorer.estimate(People.read(X, encoded.encoder)).mean
     bound = float(metadata[ERROR_BOUND])
 
     assert np.abs(outputs - expected).max() <= bound
@@ -275,7 +276,7 @@ def test_control_a_weight_that_changes_exceeds_the_bound():
     X = people(300, 4)[0]
     layers = replace(scorer.layers, biases=(*scorer.layers.biases[:-1], scorer.layers.biases[-1] + 1e-10))
     found, metadata = run(exported, feed(exported, X))
-    changed = replace(scorer, layers=layers).estimate(encoded.encoder.read_for_predict(X, None)).mean
+    changed = replace(scorer, layers=layers).estimate(People.read(X, encoded.encoder)).mean
 
     assert np.abs(found["probabilities"] - changed).max() > float(metadata[ERROR_BOUND])
 

@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from likewise._guarantee_warnings import IneffectiveWeightWarning as IneffectiveWeightWarning
+    from likewise._guarantee_warnings import VacuousGuaranteeWarning as VacuousGuaranteeWarning
     from likewise.additive.estimators import AdditiveClassifier as AdditiveClassifier
     from likewise.additive.estimators import AdditiveRegressor as AdditiveRegressor
     from likewise.auditing.attack import Attack as Attack
@@ -49,15 +51,13 @@ if TYPE_CHECKING:
     from likewise.exceptions import MissingExtraError as MissingExtraError
     from likewise.exceptions import UnprovableError as UnprovableError
     from likewise.exceptions import UnsolvedError as UnsolvedError
-    from likewise.guarantees.certificate import Certificate as Certificate
-    from likewise.guarantees.concentration import draws_needed as draws_needed
-    from likewise.guarantees.concentration import error_margin as error_margin
-    from likewise.guarantees.concentration import failure_probability as failure_probability
-    from likewise.guarantees.guarantee import Guarantee as Guarantee
-    from likewise.guarantees.guarantee import IneffectiveWeightWarning as IneffectiveWeightWarning
-    from likewise.guarantees.guarantee import VacuousGuaranteeWarning as VacuousGuaranteeWarning
     from likewise.io import load_model as load_model
     from likewise.io import save_model as save_model
+    from likewise.kernel.certificate import Certificate as Certificate
+    from likewise.kernel.concentration import draws_needed as draws_needed
+    from likewise.kernel.concentration import error_margin as error_margin
+    from likewise.kernel.concentration import failure_probability as failure_probability
+    from likewise.kernel.guarantee import Guarantee as Guarantee
     from likewise.lipschitz.estimators import LipschitzClassifier as LipschitzClassifier
     from likewise.lipschitz.estimators import LipschitzRegressor as LipschitzRegressor
     from likewise.metric_file import read_metric as read_metric
@@ -123,9 +123,10 @@ _MODULES = {
         "UnprovableError",
         "UnsolvedError",
     ),
-    "likewise.guarantees.certificate": ("Certificate",),
-    "likewise.guarantees.concentration": ("draws_needed", "error_margin", "failure_probability"),
-    "likewise.guarantees.guarantee": ("Guarantee", "IneffectiveWeightWarning", "VacuousGuaranteeWarning"),
+    "likewise.kernel.certificate": ("Certificate",),
+    "likewise.kernel.concentration": ("draws_needed", "error_margin", "failure_probability"),
+    "likewise._guarantee_warnings": ("IneffectiveWeightWarning", "VacuousGuaranteeWarning"),
+    "likewise.kernel.guarantee": ("Guarantee",),
     "likewise.io": ("load_model", "save_model"),
     "likewise.metric_file": ("read_metric", "write_metric"),
     "likewise.metrics.base": ("Metric",),

@@ -1,4 +1,4 @@
-"""Checks and helpers around `fit`: outcomes, sample weights, seeds, and whether an estimator is fitted."""
+"""Checks and helpers around `fit`: people, outcomes, sample weights, seeds, and whether an estimator is fitted."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from likewise._typing import FloatArray
-from likewise._validation import check_random, checking
+from likewise._validation import check_random, check_size, checking
 from likewise.exceptions import InvalidInputError, LikewiseError
+from likewise.kernel.schema import ArrayEncoder, Encoder, People, as_frame, labels_of
 
 
 class UnfittedError(LikewiseError, NotFittedError):
@@ -124,3 +131,32 @@ def check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:
             f"{weights.min():g}. Use 0 for rows to ignore."
         )
     return weights
+
+
+def read_training_array(X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
+    """Validated training data as rows of numbers, with `validate_data`; sets the estimator's `n_features_in_`."""
+    labels = labels_of(X)
+    X, y = validate_data(estimator, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
+    encoder = ArrayEncoder(X.shape[1], labels)
+    check_size(X, encoder.names)
+    return People(X, encoder, X), y
+
+
+def read_training_table(
+    X: Any, y: Any, estimator: Any, learn: Callable[[pd.DataFrame], Encoder], *, numeric: bool
+) -> tuple[People, npt.NDArray[Any]]:
+    """Validated training data as a table, with an encoder that `learn` makes of it; sets `feature_names_in_`."""
+    frame = as_frame(X)
+    if len(frame) < 2:
+        raise InvalidInputError(f"X must hold at least two people; got {len(frame)} rows.")
+    y = check_outcomes(y, numeric=numeric)
+    check_consistent_length(frame, y)
+    estimator.n_features_in_, estimator.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
+    return People.read(frame, learn(frame)), y
+
+
+def read_for_predict(X: Any, estimator: Any, encoder: Encoder) -> People:
+    """Validated people at prediction; scikit-learn's errors name the estimator."""
+    return encoder.read_for_predict(
+        X, lambda given: validate_data(estimator, given, dtype=np.float64, order="C", reset=False)
+    )

@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from likewise._links import to_unit_range
+from likewise._parallel import threads_for
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, short_repr
@@ -26,8 +26,9 @@ from likewise.ask import answers, is_plain_function
 from likewise.base import ConstrainedClassifier, ConstrainedEstimator, Scorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import clipped_predictions, hard_votes, soft_votes
+from likewise.kernel.links import to_unit_range
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People
 
 
 class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):
@@ -170,16 +171,19 @@ def reuse_fits(find: Callable[[Any, Any, npt.NDArray[Any]], Any]) -> Iterator[No
 
 def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
     """Fit a clone, with weights if given; raise if its `fit` does not take them."""
-    model, find = clone(estimator), _find_fit.get()
+    model, find, routed = clone(estimator), _find_fit.get(), {}
     if weights is None:
         found = None if find is None else find(model, table, y)
-        return model.fit(table, y) if found is None else found
-    if get_config()["enable_metadata_routing"]:  # a pipeline routes them itself
-        return model.fit(table, y, sample_weight=weights)
-    last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
-    check_takes_weights(last[1])
-    name = f"{last[0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
-    return model.fit(table, y, **{name: weights})
+        if found is not None:
+            return found
+    elif get_config()["enable_metadata_routing"]:  # a pipeline routes them itself
+        routed = {"sample_weight": weights}
+    else:
+        last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
+        check_takes_weights(last[1])
+        routed = {f"{last[0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight": weights}
+    with threads_for(table.size):
+        return model.fit(table, y, **routed)
 
 
 def check_takes_weights(estimator: Any, method: str = "fit") -> None:

@@ -17,9 +17,9 @@ from likewise._typing import FloatArray
 from likewise._validation import LARGEST, short_repr
 from likewise._writing import atomic_write
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import Guarantee
-from likewise.metrics.columns import LevelIndex, NumericColumn
-from likewise.metrics.encoders import ArrayEncoder, Encoder
+from likewise.kernel.columns import LevelIndex, NumericColumn
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import ArrayEncoder, Encoder
 
 OPSET, ML_OPSET, IR = 18, 3, 8  # of 2022: read by onnxruntime 1.14 and later
 UNIT_ROUNDOFF = 2.0**-53

@@ -33,9 +33,9 @@ from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import check_numbers, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.columns import CategoricalColumn, NumericColumn
+from likewise.kernel.schema import Encoder, TableEncoder, as_frame, is_table
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import CategoricalColumn, NumericColumn
-from likewise.metrics.encoders import Encoder, TableEncoder, as_frame, is_table
 
 _MOST_CHECKED = 2**16  # people for whom answers before and after encoding are compared
 _FIRST = 1000  # people among whom an encoder nearly always knows somebody

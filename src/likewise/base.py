@@ -17,19 +17,22 @@ from likewise._fit_validation import (
     check_fitted,
     check_sample_weight,
     range_of_outcomes,
+    read_for_predict,
+    read_training_array,
     restore_on_error,
     seed_from,
 )
 from likewise._frozen import Frozen
+from likewise._guarantee_warnings import warn_if_ineffective, warn_if_vacuous
 from likewise._optional import is_dask
 from likewise._shared_draw import SharedDraw, probability_decided_differently
 from likewise._typing import FloatArray
 from likewise._validation import LIMITS, NONE, Rule, check_rules, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.certificate import Certificate, Estimate, certify
-from likewise.guarantees.guarantee import Guarantee, warn_if_ineffective, warn_if_vacuous
+from likewise.kernel.certificate import Certificate, Estimate, certify
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People, read_training_array
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.regression import linear_weights
 
@@ -222,7 +225,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
     def _people(self, X: Any) -> People:
         """Validated people at prediction."""
         metric = self.guarantee_.metric
-        people = self.encoder_.read_for_predict(X, self)
+        people = read_for_predict(X, self, self.encoder_)
         if np.isnan(people.rows).any():  # the columns themselves were checked in `fit`
             metric.check_people(people)
         return people

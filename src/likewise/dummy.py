@@ -11,11 +11,11 @@ import numpy.typing as npt
 from likewise._typing import FloatArray
 from likewise._validation import Rule
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, PlainScorer
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 _BASIS = "It holds by construction: the output is constant."
 

@@ -20,7 +20,7 @@ from likewise._fit_validation import check_fitted
 from likewise._validation import PATH, short_repr
 from likewise._writing import atomic_write
 from likewise.exceptions import FileError, InvalidTypeError
-from likewise.guarantees.bounds import Bound
+from likewise.kernel.bounds import Bound
 from likewise.metrics.base import Metric
 
 _VERSIONED = ("likewise", "numpy", "scikit-learn")
@@ -186,13 +186,12 @@ def _checksum(archive: ZipFile) -> bytes:
 _OWN = tuple(
     f"likewise.{part}."
     for part in (
-        "_links",
         "additive",
         "base",
         "calibration",
         "decisions",
         "dummy",
-        "guarantees",
+        "kernel",
         "inspection",
         "lipschitz",
         "metrics",

@@ -20,7 +20,7 @@ from contract import run_check
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
 
 
-@pytest.mark.filterwarnings("ignore::likewise.guarantees.guarantee.VacuousGuaranteeWarning")
+@pytest.mark.filterwarnings("ignore::likewise.VacuousGuaranteeWarning")
 @parametrize_with_checks([AdditiveRegressor(max_knots=8), AdditiveClassifier(penalty=0.01, link="probit")])
 def test_scikit_learn_contract(estimator, check):
     run_check(estimator, check)

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import WeightedLp
-from likewise._links import LINKS
 from likewise.additive.scorer import AdditiveScorer, additive_guarantee
 from likewise.additive.shapes import Shape, SumOfShapes, constrain, on_grid
+from likewise.kernel.links import LINKS
+from likewise.kernel.schema import People
 from likewise.metrics.base import ColumnWeights, dual
-from likewise.metrics.encoders import People
 
 PS = [1.0, 1.5, 2.0, 3.0, np.inf]
 PAIRS = 25_000  # per example; with 8 examples for each of 5 exponents: a million

@@ -28,7 +28,7 @@ ROUNDS = 5
 MILLIONS = {"additive": 700, "network": 300, "projection": 150, "smoothing": 50}
 PACKAGES = (
     "metrics",
-    "guarantees",
+    "kernel",
     "inspection",
     "pairs",
     "verification",

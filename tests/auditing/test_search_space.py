@@ -5,7 +5,7 @@ import pandas as pd
 
 from likewise import TableMetric, WeightedLp
 from likewise.auditing.search_space import build_search_space
-from likewise.metrics.columns import UNSEEN
+from likewise.kernel.columns import UNSEEN
 
 METRIC = TableMetric(
     {"age": 0.01, "debt": 0.02, "school": 0.1, "height": 0.0}, {"job": 0.1, "land": 0.2}, missing={"debt": 0.3}

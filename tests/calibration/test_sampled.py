@@ -12,10 +12,10 @@ from likewise import AdditiveClassifier, RecalibratedClassifier, SmoothedClassif
 from likewise.base import PlainScorer
 from likewise.calibration.calibrators import IsotonicCalibrator, PlattCalibrator, below_slope_one
 from likewise.calibration.estimators import RecalibratedScorer, _guarantee, scale_of
-from likewise.guarantees.bounds import Bound, LoosenedBound
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
-from likewise.metrics.encoders import ArrayEncoder, People
+from likewise.kernel.bounds import Bound, LoosenedBound
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import ArrayEncoder, People
 
 METRIC = WeightedLp([1.0])
 SAMPLED = Guarantee(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.001, n_draws=700)

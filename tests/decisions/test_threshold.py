@@ -27,11 +27,11 @@ from likewise import (
     load_model,
     save_model,
 )
-from likewise._links import LINKS
-from likewise.decisions.threshold import BandBound, ThresholdDecision, ThresholdScorer
+from likewise.decisions.threshold import ThresholdDecision, ThresholdScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.bounds import Bound, LoosenedBound
-from likewise.guarantees.certificate import Estimate
+from likewise.kernel.bounds import BandBound, Bound, LoosenedBound
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.links import LINKS
 
 KEY = b"a key of 21 bytes...!"
 METRIC = WeightedLp([0.4, 0.1])

@@ -23,7 +23,7 @@ from likewise.additive import binning as bins
 from likewise.additive import solver as blocks
 from likewise.additive.objective import slot_sums
 from likewise.distributed.cluster import connected
-from likewise.metrics.encoders import ArrayEncoder
+from likewise.kernel.schema import ArrayEncoder
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")

@@ -13,13 +13,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from climbing import Climb
 from likewise import FunctionMetric, LipschitzClassifier, LipschitzRegressor, TableMetric, WeightedLp, attack
-from likewise.guarantees.guarantee import VacuousGuaranteeWarning
+from likewise._guarantee_warnings import VacuousGuaranteeWarning
 from likewise.io import load_model, save_model
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
 
-pytestmark = pytest.mark.filterwarnings("ignore::likewise.guarantees.guarantee.VacuousGuaranteeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::likewise.VacuousGuaranteeWarning")
 
 SMALL = {"hidden_layer_sizes": (16, 16), "n_steps": 300, "random_state": 0}
 MOONS = make_moons(600, noise=0.1, random_state=0)

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp, attack
-from likewise._links import LINKS
 from likewise.exceptions import UnsolvedError
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.links import LINKS
+from likewise.kernel.schema import People
 from likewise.lipschitz.estimators import LipschitzScorer
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
-from likewise.metrics.encoders import People
 
 TABLE = TableMetric(
     {"income": 0.9, "age": 0.4, "zip": 0}, {"region": 0.3, "race": 0}, p=2, missing={"income": 0.25, "age": 1.0}

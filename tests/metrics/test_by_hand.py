@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp
-from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import TableEncoder
+from likewise.kernel.columns import UNSEEN
+from likewise.kernel.schema import TableEncoder
 from likewise.metrics.units import Unit, number
 
 NOTHING = np.nan

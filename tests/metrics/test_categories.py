@@ -10,8 +10,8 @@ import pytest
 
 from likewise import TableMetric
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import TableEncoder
 from likewise.metrics.categories import CategoryDistances, closure, partitions
-from likewise.metrics.encoders import TableEncoder
 from oracle import Described
 
 GROUPS = {"within": 0.3, "groups": [["clerk", "teacher"], ["farmer"]]}

@@ -11,8 +11,8 @@ import pytest
 
 from likewise import InvalidInputError, SmoothedClassifier, TableMetric, audit
 from likewise.inspection.baselines import table_model
-from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import TableEncoder
+from likewise.kernel.columns import UNSEEN
+from likewise.kernel.schema import TableEncoder
 from likewise.metrics.table import BLANKS_ONLY
 from oracle import Described
 

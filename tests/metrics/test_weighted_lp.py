@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from likewise import InvalidInputError, WeightedLp
-from likewise.metrics.encoders import ArrayEncoder
+from likewise.kernel.schema import ArrayEncoder
 
 EXPONENTS = [1, 1.5, 2, 3, np.inf]
 

@@ -73,7 +73,7 @@ def test_what_was_compiled_from_a_changed_file_is_compiled_anew():
     def stale(file):
         return {path.stem for path in _compiled_from(SOURCE.parent, file)}
 
-    assert stale("guarantees/bounds.py") == set()
+    assert stale("kernel/bounds.py") == set()
     assert {"box_bounds", "box_tree", "box_search", "gather", "kernels"} <= stale("pairs/box_bounds.py")
     assert stale("pairs/box_search.py") == {"box_search", "gather", "buckets"}
     assert {"kernels", "box_search", "transport"} <= stale("pairs/points.py")  # kinds of columns are constants in it
@@ -83,7 +83,7 @@ def test_what_was_compiled_from_a_changed_file_is_compiled_anew():
 @pytest.mark.slow
 def test_a_bug_is_caught_and_a_change_that_changes_nothing_survives():
     """From end to end; and the source itself is left as it was."""
-    before = (SOURCE / "guarantees" / "guarantee.py").read_bytes()
+    before = (SOURCE / "kernel" / "guarantee.py").read_bytes()
     done = subprocess.run(
         [sys.executable, "tests/planted", "in shares instead of units"],
         cwd=ROOT,
@@ -95,7 +95,7 @@ def test_a_bug_is_caught_and_a_change_that_changes_nothing_survives():
     assert re.search(r"survived .*control: changes nothing", done.stdout)
     assert re.search(r"caught .* promise of a regressor .* test_guarantee.py::test_for_regression", done.stdout)
     assert "1 of 1 planted bugs were caught" in done.stdout
-    assert (SOURCE / "guarantees" / "guarantee.py").read_bytes() == before
+    assert (SOURCE / "kernel" / "guarantee.py").read_bytes() == before
 
 
 def test_the_page_says_what_was_found_and_nothing_survived():

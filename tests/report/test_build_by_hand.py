@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, InvalidInputError, TableMetric
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound
+from likewise.kernel.guarantee import Guarantee
 from likewise.report import Cost, charts
 from likewise.report.build import _audit, _kind, _outcome, _predict, _reasons, _searchable
 from likewise.scorecard.display import Panel

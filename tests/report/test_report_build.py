@@ -27,9 +27,9 @@ from likewise import (
     design_metric,
 )
 from likewise.base import ConstrainedClassifier, PlainScorer
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
 from likewise.report import build, render
 from likewise.report.build import build_report
 from likewise.report.tables import groups_of

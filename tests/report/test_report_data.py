@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp, audit
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound
+from likewise.kernel.guarantee import Guarantee
 from likewise.report import Cost, GroupFigures, GroupScores, ReportData
 from likewise.scorecard.display import Panel
 from likewise.selection.compare import Comparison

@@ -7,8 +7,8 @@ import pytest
 from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit, review_files
 from likewise.auditing.coverage import Coverage, measure_coverage
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Bound, LoosenedBound
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound, LoosenedBound
+from likewise.kernel.guarantee import Guarantee
 from likewise.report import ReportData, charts, render
 from likewise.report import text as words
 from likewise.report.build import build_scores_report

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
-from likewise._links import LINKS
 from likewise.additive.scorer import AdditiveScorer
 from likewise.additive.shapes import Shape, SumOfShapes
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.links import LINKS
 
 PEOPLE = pd.DataFrame(
     {

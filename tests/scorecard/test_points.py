@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, load_model, save_model
-from likewise._links import LINKS
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee
 from likewise.additive.shapes import Shape, SumOfShapes, constrain
+from likewise.kernel.links import LINKS
 from likewise.scorecard.points import _Limits, _round_knots
 from likewise.verify_card import NotProvenError, check_scores, prove
 
@@ -93,7 +93,7 @@ def pairs(rng, model, n):
 
 
 def largest_excess(model, rng, n=PAIRS):
-    from likewise.metrics.encoders import People
+    from likewise.kernel.schema import People
 
     a, b = (People(rows, model.encoder_, None) for rows in pairs(rng, model, n))
     h, other = (model.scorer_.estimate(each).mean[:, 1] for each in (a, b))

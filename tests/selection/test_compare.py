@@ -12,9 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
 from likewise.base import ConstrainedClassifier, PlainScorer
 from likewise.dummy import ConstantClassifier, ConstantRegressor
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
 from likewise.selection.compare import difference, recommend
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.methods import METHODS

@@ -8,9 +8,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from likewise import FunctionMetric, WeightedLp, compare
 from likewise.base import ConstrainedClassifier, PlainScorer
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
 from likewise.selection import cross_validation as holdout
 from likewise.selection.cross_validation import compute_scores, proper_losses
 from likewise.selection.methods import _task_of

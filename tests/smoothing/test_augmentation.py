@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from likewise import Gaussian, SmoothedClassifier, WeightedLp
-from likewise.metrics.encoders import ArrayEncoder, People
+from likewise.kernel.schema import ArrayEncoder, People
 from likewise.smoothing.augmentation import fit_on_noisy_copies
 from likewise.smoothing.sampling import SharedDraws
 

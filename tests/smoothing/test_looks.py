@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likewise import WeightedLp
-from likewise._links import from_unit_range
+from likewise.kernel.links import from_unit_range
 from likewise.smoothing.estimators import repeat_by_weight
 from likewise.smoothing.sampling import Schedule, adaptive_votes, mean_votes
 from likewise.smoothing.scorers import VoteSpec

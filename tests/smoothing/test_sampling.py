@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import SmoothedClassifier, SmoothedRegressor, WeightedLp
-from likewise.guarantees.concentration import clopper_pearson, empirical_bernstein, hoeffding, subset_margin
+from likewise.kernel.concentration import clopper_pearson, empirical_bernstein, hoeffding, subset_margin
 from likewise.smoothing.sampling import Schedule, adaptive_votes
 
 

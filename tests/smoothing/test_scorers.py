@@ -23,8 +23,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from likewise import Gaussian, SmoothedClassifier, SmoothedRegressor, Splitting, Uniform, WeightedLp
-from likewise.guarantees.concentration import clopper_pearson, error_margin, hoeffding
 from likewise.inspection.batch_invariance import is_rowwise
+from likewise.kernel.concentration import clopper_pearson, error_margin, hoeffding
 from likewise.smoothing.sampling import SharedDraws, Shift
 
 X, Y = make_classification(240, 5, n_redundant=0, random_state=0)

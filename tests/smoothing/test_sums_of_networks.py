@@ -5,7 +5,7 @@ import pytest
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from likewise import SmoothedClassifier, SmoothedRegressor, WeightedLp
-from likewise._links import from_unit_range
+from likewise.kernel.links import from_unit_range
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
-from likewise import Domain, TableMetric, effect
+from likewise import Domain, TableMetric, attack, effect
 from likewise.exceptions import InvalidInputError
 from likewise.verification.one_hot import find_one_hot
 from small_domain import brute_force
@@ -142,7 +142,8 @@ def test_sums_that_must_be_equal():
     y = (X["a"] + 0.5 * X["both"] + rng.normal(size=300) > 3).astype(int)
     model = GradientBoostingClassifier(n_estimators=8, random_state=0).fit(X, y)
     domain = Domain.learn(X).with_rules("a + b == both")
-    whole = pd.DataFrame(list(itertools.product(range(4), range(4), range(7))), columns=["a", "b", "both"]).astype(float)
+    made = itertools.product(range(4), range(4), range(7))
+    whole = pd.DataFrame(list(made), columns=["a", "b", "both"]).astype(float)
     whole = whole[whole["a"] + whole["b"] == whole["both"]]
     assert domain.holds(whole).all()
     assert not domain.holds(whole.assign(both=whole["both"] + 1)).any()
@@ -169,10 +170,8 @@ def test_people_who_break_a_given_set_are_refused():
 def test_sets_are_told_from_columns_that_happen_to_be_opposites():
     X, _ = people()
     assert [each.name for each in find_one_hot(X)] == ["sex", "job"]
-    assert [each.name for each in find_one_hot(X.head(30).rename(columns={"sex_male": "man"}))] == [
-        "sex_female / man",
-        "job",
-    ]
+    renamed = X.head(30).rename(columns={"sex_male": "man"})
+    assert [each.name for each in find_one_hot(renamed)] == ["job", "sex_female / man"]
     assert [each.name for each in find_one_hot(X.head(15).rename(columns={"sex_male": "man"}))] == ["job"]
     off = X.copy()
     off.loc[0, "sex_male"] = 1 - off.loc[0, "sex_male"]
@@ -180,3 +179,27 @@ def test_sets_are_told_from_columns_that_happen_to_be_opposites():
     rng = np.random.default_rng(0)
     flags = pd.DataFrame(rng.integers(0, 2, (200, 12)), columns=[f"has_{k}" for k in "abcdefghijkl"])
     assert not find_one_hot(flags)
+
+
+@pytest.mark.parametrize("kind", [int, bool])
+@pytest.mark.parametrize("options", [{}, {"only": "sex"}, {"only": ["sex_male"]}], ids=["all", "prefix", "member"])
+def test_an_attack_tries_possible_people_only(options, kind):
+    X, _ = people(kind=kind)
+    bits, numbers = dict.fromkeys((*SEXES, *JOBS), 0.0), {"age": 0.05, "rent": 0.2}
+    metric = TableMetric(numbers, bits) if kind is bool else TableMetric(numbers | bits)
+
+    def model(people):
+        ones = (people[[*SEXES, *JOBS]] == 1).astype(float)
+        possible = (ones[list(SEXES)].sum(axis=1) == 1) & (ones[list(JOBS)].sum(axis=1) == 1)
+        return np.where(possible, 0.4 + 0.1 * ones["sex_female"], 1.0)
+
+    found = attack(model, metric, X, n_pairs=20_000, random_state=0, **options)
+    assert found.excess == pytest.approx(0.1)
+    assert sorted(found.pair["sex_female"].astype(int)) == [0, 1]
+    assert (found.pair[list(SEXES)].astype(int).sum(axis=1) == 1).all()
+    assert "sex_female, sex_male; job_a, job_b, job_c" in found.coverage
+    # The control: among people who do not show the sets, impossible ones are tried.
+    odd = X.copy()
+    odd.loc[0, [*SEXES, *JOBS]] = kind(1)
+    if "sex" not in options.values():
+        assert attack(model, metric, odd, n_pairs=20_000, random_state=0, **options).excess > 0.5

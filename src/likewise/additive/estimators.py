@@ -20,8 +20,8 @@ from likewise.additive.scorer import AdditiveScorer
 from likewise.ask import answers, as_taken, is_plain_function
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 _SURE = 1e-6
 

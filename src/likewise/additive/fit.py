@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from likewise._links import LINKS
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import short_repr
@@ -20,8 +19,9 @@ from likewise.additive.scorer import AdditiveScorer, additive_guarantee
 from likewise.additive.shapes import Shape, constrain
 from likewise.additive.solver import choose_penalties, fit_budgets, needs_blocks, solve_in_blocks
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.links import LINKS
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import Encoder, People
 
 Penalty = float | Mapping[Any, float]
 """One for all columns, or one for each by its name."""

@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likewise._engine import kernel
-from likewise._links import LINK_CELLS, LINKS, ScoreLink
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.additive.shapes import SumOfShapes
 from likewise.base import PlainScorer
 from likewise.exceptions import UnprovableError
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
 from likewise.inspection.additive_form import AdditiveForm, ColumnEffect
 from likewise.inspection.additive_scores import LOGIT, PROBIT, AdditiveScores, clip
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.columns import CategoricalColumn, NumericColumn
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.links import LINK_CELLS, LINKS, ScoreLink
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import CategoricalColumn, NumericColumn
-from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
 _CURVES = {"logistic": LOGIT, "probit": PROBIT, "clip": clip(-0.5, 0.5, shift=0.5)}  # of two classes

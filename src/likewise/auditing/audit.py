@@ -18,7 +18,7 @@ from likewise._subsample import random_pairs
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, one_of, short_repr
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.guarantee import Guarantee
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
 from likewise.metrics.function import FunctionMetric
 from likewise.pairs.model_outputs import ModelOutputs

@@ -25,7 +25,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
-from likewise.verification.one_hot import OneHot
+from likewise.verification.one_hot import OneHot, told
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
@@ -138,6 +138,8 @@ class Effect:
             "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
             "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
         )
+        if self.sets:
+            text += f" Everybody has exactly one 1 in each of these sets of columns: {told(self.sets)}."
         return text
 
     def __repr__(self) -> str:

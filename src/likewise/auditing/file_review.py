@@ -12,9 +12,9 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.columns import is_numeric
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.columns import is_numeric
-from likewise.metrics.encoders import People
 from likewise.pairs.points import CODE, Points
 from likewise.verification.domain import frame_of
 

@@ -17,8 +17,8 @@ from likewise._validation import check_count, check_names
 from likewise.ask import Ask
 from likewise.auditing.audit import check_tolerance
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.encoders import People
 from likewise.pairs.model_outputs import asked_outputs, given_outputs, power_of_two_unit
 from likewise.pairs.points import Points
 

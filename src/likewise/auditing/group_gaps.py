@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._parallel import threads_for
 from likewise._subsample import fixed_sample
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
@@ -15,8 +16,8 @@ from likewise.additive.scorer import AdditiveScorer
 from likewise.ask import Ask
 from likewise.auditing.ceiling import largest_confidence
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import People
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
-from likewise.metrics.encoders import People
 from likewise.pairs.model_outputs import asked_outputs, given_outputs
 from likewise.pairs.points import Points
 
@@ -160,7 +161,8 @@ def _proxies(people: People, name: Any, where: Any) -> pd.DataFrame:
             codes = [not people.encoder.is_number[i] and rows[:, i].max() < 255 for i in used]
             features: FloatArray = np.where(rows[:, used] < 0, np.nan, rows[:, used]) if any(codes) else rows[:, used]
             model = HistGradientBoostingClassifier(max_iter=30, categorical_features=codes, random_state=0)
-            chances = cross_val_predict(model, features, target, cv=folds, method="predict_proba")
+            with threads_for(features.size):
+                chances = cross_val_predict(model, features, target, cv=folds, method="predict_proba")
             kinds = np.unique(target)
             areas = [roc_auc_score(target == kind, chances[:, i]) for i, kind in enumerate(kinds)]
             found.append((label, float(np.mean(areas))))

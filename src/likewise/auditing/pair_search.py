@@ -12,8 +12,8 @@ import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.auditing.search_space import SearchSpace
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, dual
-from likewise.metrics.encoders import People
 from likewise.pairs.points import Points
 from likewise.pairs.scans import within_groups
 

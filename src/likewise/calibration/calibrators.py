@@ -13,9 +13,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from likewise._links import Tanh
 from likewise._typing import FloatArray, IntArray
-from likewise.guarantees.bounds import Bound
+from likewise.kernel.bounds import Bound, Tanh
 
 
 def bounded_isotonic_fit(targets: FloatArray, weights: FloatArray, most: FloatArray) -> FloatArray:

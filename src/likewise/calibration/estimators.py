@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._inner_estimator import (
     WrappedScorer,
     WrapsEstimator,
@@ -25,11 +26,11 @@ from likewise._validation import FOLDS, SEED, Rule, check_random, one_of
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.calibration.calibrators import MAPS, Calibrator
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Bound, LoosenedBound
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
+from likewise.kernel.bounds import Bound, LoosenedBound
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 
 @dataclass(frozen=True, eq=False, repr=False)

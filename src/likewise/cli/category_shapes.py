@@ -10,7 +10,7 @@ import pandas as pd
 
 from likewise.cli.column_kinds import as_ordered
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.columns import canonical_texts
+from likewise.kernel.columns import canonical_texts
 from likewise.metrics.table import TableMetric
 
 

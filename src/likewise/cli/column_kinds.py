@@ -18,8 +18,8 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise.cli.console import Dialect, Note, no_note
 from likewise.exceptions import FileError
+from likewise.kernel.columns import CategoricalColumn, NumericColumn, canonical_category, canonical_texts
 from likewise.metrics.categories import check_order
-from likewise.metrics.columns import CategoricalColumn, NumericColumn, canonical_category, canonical_texts
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 _OTHER_DATE = r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}"

@@ -16,8 +16,8 @@ from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_ordered, infer
 from likewise.cli.console import Dialect, Note, no_note
 from likewise.cli.table_io import check_columns, named, read_table
 from likewise.exceptions import FileError, InvalidInputError
+from likewise.kernel.columns import UNSEEN, CategoricalColumn, is_numeric
 from likewise.metric_file import MetricFile, read_metric_file
-from likewise.metrics.columns import UNSEEN, CategoricalColumn, is_numeric
 from likewise.metrics.table import TableMetric
 
 _FEW_CLASSES, _MOST_CLASSES = 10, 50

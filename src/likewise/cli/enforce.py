@@ -196,8 +196,8 @@ def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: s
     from likewise.distributed.cluster import connected
     from likewise.distributed.frames import DaskTable, workers_for
     from likewise.io import save_model
+    from likewise.kernel.columns import is_numeric
     from likewise.metric_file import read_metric_file
-    from likewise.metrics.columns import is_numeric
 
     if method != "additive":
         raise InvalidInputError(

@@ -220,10 +220,10 @@ def check(echo: Output, metric_file: Path, table: Path | None, dialect: Any) -> 
 
 def _check_people(echo: Output, file: MetricFile, table: Path, dialect: Any) -> None:
     """Check that the metric covers the people of a table, and say how many of their pairs it constrains."""
+    from likewise._guarantee_warnings import warn_if_ineffective
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.dataset import PeopleTable
     from likewise.cli.table_io import named
-    from likewise.guarantees.guarantee import warn_if_ineffective
 
     X = PeopleTable.read(table, file.metric, dialect, echo.note).X
     warn_if_ineffective(file.metric, file.metric.encode_rows(X))

@@ -16,7 +16,7 @@ from likewise.cli.console import Dialect, Note
 from likewise.cli.table_io import some_values, unseen_note
 from likewise.exceptions import FileError
 from likewise.inspection.known_values import known_values
-from likewise.metrics.columns import UNSEEN, LevelIndex, canonical_category
+from likewise.kernel.columns import UNSEEN, LevelIndex, canonical_category
 
 _BOOSTERS = ("xgboost", "lightgbm", "catboost")
 _ASKED = 1000  # people whose outputs are compared under two spellings

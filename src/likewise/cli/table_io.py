@@ -24,7 +24,7 @@ from likewise._frozen import Frozen
 from likewise.cli.column_kinds import BLANKS, Faults, Kinds, as_kinds
 from likewise.cli.console import Dialect, Note, no_note
 from likewise.exceptions import FileError
-from likewise.metrics.columns import UNSEEN, CategoricalColumn, is_numeric
+from likewise.kernel.columns import UNSEEN, CategoricalColumn, is_numeric
 
 _ORDINALS = {2: "second", 3: "third"}
 _ROWS = 100_000  # read at a time, to look for leading zeros

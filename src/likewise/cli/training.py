@@ -14,12 +14,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
+from likewise._guarantee_warnings import suppress_guarantee_warnings
+from likewise._parallel import threads_for
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.cli.category_shapes import GivenShapes
 from likewise.cli.dataset import Dataset, Range
 from likewise.exceptions import InvalidInputError, UnprovableError
-from likewise.guarantees.guarantee import suppress_guarantee_warnings
 from likewise.inspection.baselines import MODELS, categorical_columns, table_model
 from likewise.io import load_inner
 from likewise.metrics.table import TableMetric
@@ -73,7 +74,8 @@ def reveal_model(
     kind = _kind_for(kind, regression=output_range is not None)
     model = table_model(X, kind, "classification" if output_range is None else "regression")
     seeds = {name: seed for name in model.get_params() if name.endswith("random_state")}
-    model.set_params(**seeds).fit(X, y)
+    with threads_for(X.size):
+        model.set_params(**seeds).fit(X, y)
     try:
         exact: Any = minimal_metric(model, X, output_range=output_range, **given)
         how = f"Revealed exactly from a {kind} model: no smaller distance fits it."
@@ -229,10 +231,10 @@ def fit_and_measure(estimator: Any, baselines: dict[str, Any], data: Dataset, *,
         train, test = parts
         models = {GUARANTEED: clone(estimator)}
         models |= {f"{name}, no guarantee": clone(model) for name, model in baselines.items()}
-        with suppress_guarantee_warnings():
+        with suppress_guarantee_warnings(), threads_for(X.size):
             for model in models.values():
                 model.fit(X.iloc[train], y[train])
-        scores = score_models(models, X.iloc[test], y[test], y[train], classify=data.is_classification)
+            scores = score_models(models, X.iloc[test], y[test], y[train], classify=data.is_classification)
         measured_on = (
             f"Measured on {len(test):,} held-out people, by a model trained on the other {len(train):,}. The saved "
             f"model is trained on all {len(y):,}."

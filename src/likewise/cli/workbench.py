@@ -137,7 +137,7 @@ def serve(
     """Open or make the session, and serve it until it is stopped."""
     import warnings
 
-    from likewise.guarantees.guarantee import IneffectiveWeightWarning, VacuousGuaranteeWarning
+    from likewise._guarantee_warnings import IneffectiveWeightWarning, VacuousGuaranteeWarning
     from likewise.metric_file import read_metric_file
     from likewise.workbench.engine import Engine
     from likewise.workbench.hub import Hub

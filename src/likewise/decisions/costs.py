@@ -18,7 +18,7 @@ from likewise.ask import answers, as_taken
 from likewise.base import ConstrainedClassifier
 from likewise.decisions.threshold import chance_above, column_of
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.guarantee import Guarantee
 from likewise.metrics.base import Metric, check_metric
 
 WIDTHS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)

@@ -20,6 +20,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._inner_estimator import (
     WrappedScorer,
     WrapsEstimator,
@@ -34,13 +35,11 @@ from likewise._validation import NONE, Rule, check_numbers, positive, short_repr
 from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import ROUNDING, Bound, round_down
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
+from likewise.kernel.bounds import CAP, ROUNDING, BandBound, Bound, round_down
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
-
-_CAP = 1 - 1e-9  # distances from here on may have been capped, in a sum that was rounded
 
 
 def chance_above(score: FloatArray, threshold: float | FloatArray, width: float) -> FloatArray:
@@ -48,33 +47,6 @@ def chance_above(score: FloatArray, threshold: float | FloatArray, width: float)
     if width == 0:
         return np.asarray(score > threshold, dtype=np.float64)
     return np.asarray(np.clip((score - threshold) / width + 0.5, 0.0, 1.0))
-
-
-@dataclass(frozen=True)
-class BandBound(Bound):
-    """``bound(D / W) = (inner.bound(D) + slack) / W``: of decisions by a cut-off from a band of width W.
-
-    Distances are those of the metric divided by W, so that the bound is at most the distance plus `excess`. Where that
-    metric is capped (`Metric.caps_at`), a distance of 1 or more may stand for any larger one.
-    """
-
-    inner: Bound
-    width: float
-    slack: float = 0.0
-    capped: bool = False
-
-    @property
-    def excess(self) -> float:  # type: ignore[override]
-        """What the bound may exceed the distance by."""
-        return (self.inner.excess + self.slack) / self.width
-
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        found = np.minimum(1.0, (self.inner.bound(distance * self.width) + self.slack) / self.width)
-        return np.where(distance >= _CAP, 1.0, found) if self.capped else found
-
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        found = np.asarray(self.inner._inverse_curve(np.maximum(0.0, variation * self.width - self.slack))) / self.width
-        return np.minimum(found, _CAP) if self.capped else found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +108,7 @@ class ThresholdScorer(WrappedScorer):
         above = lower[:, [self.column]] - self.thresholds
         lead = np.clip(np.maximum(below, above).min(axis=1) - room - ROUNDING, 0.0, 1.0)
         found = round_down(self.scorer.guarantee.curve._inverse_curve(round_down(lead))) / self.width
-        return np.minimum(found, _CAP) if self.guarantee.curve.capped else found  # type: ignore[attr-defined]
+        return np.minimum(found, CAP) if self.guarantee.curve.capped else found  # type: ignore[attr-defined]
 
     def _reached(self, probabilities: FloatArray) -> FloatArray:
         """`reaching`, between the lowest grade, which everybody reaches, and one above the highest."""

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from likewise._fit_validation import check_outcomes
 from likewise._frozen import Frozen
+from likewise._guarantee_warnings import warn_vacuous
 from likewise._parallel import run_in_threads, single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._validation import BOOL, LIMITS, NONE, THREADS, check_count, check_names, one_of
@@ -21,7 +22,6 @@ from likewise.design.joint import Solution
 from likewise.design.problem import DesignProblem, read_bounds, widest_metric
 from likewise.design.references import Reference, measure_references
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import warn_vacuous
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
 from likewise.metrics.table import TableMetric

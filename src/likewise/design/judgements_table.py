@@ -12,9 +12,9 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.columns import canonical_category
+from likewise.kernel.schema import ArrayEncoder, People, as_frame
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
-from likewise.metrics.columns import canonical_category
-from likewise.metrics.encoders import ArrayEncoder, People, as_frame
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.empirical import read_people

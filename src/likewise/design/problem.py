@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.special import expit, softmax
 
 from likewise._fit_validation import check_sample_weight
-from likewise._links import LINKS
+from likewise._guarantee_warnings import VacuousGuaranteeWarning
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, checking, short_repr
 from likewise.additive.binning import bin_columns, knots_for
@@ -23,9 +23,9 @@ from likewise.additive.objective import Objective
 from likewise.additive.solver import choose_penalties
 from likewise.design.joint import Costs, JointProblem, WeightBounds, Weights
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.guarantee import VacuousGuaranteeWarning
+from likewise.kernel.links import LINKS
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._parallel import threads_for
 from likewise._typing import FloatArray
 from likewise.ask import answers
 from likewise.design.joint import Weights
@@ -47,7 +48,7 @@ def measure_references(
         for fold in folds:
             out = problem.folds == fold
             weights = None if problem.weights is None else problem.weights[~out]
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), threads_for(shown.size):
                 warnings.simplefilter("ignore")
                 losses[out] = _losses(problem, answer(fit(~out, weights), out), out)
         return problem.summary(losses, counted)

@@ -10,8 +10,8 @@ import pandas as pd
 from likewise.design.judgements import JudgedMetric
 from likewise.display.base import BLUE, GREY, INK, ORANGE, axes, patch, tidy
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.schema import as_frame, labels_of
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.encoders import as_frame, labels_of
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 from likewise.reveal.empirical import MetricEstimate
 

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise.decisions.costs import DecisionCosts
 from likewise.design.frontier import MetricFrontier
 from likewise.display.base import BLUE, GREY, INK, ORANGE, RED, ResultDisplay
-from likewise.guarantees.guarantee import suppress_guarantee_warnings
 from likewise.inspection.baselines import Task
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import SCORES

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._fit_validation import check_outcomes, restore_on_error
+from likewise._guarantee_warnings import warn_if_ineffective, warn_if_vacuous
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_rules
@@ -26,9 +27,8 @@ from likewise.additive.objective import Loss, Objective
 from likewise.distributed.cluster import compute, delayed, persist, shared
 from likewise.distributed.frames import DaskTable, Partitions, categories_under, joined, metric_columns
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import warn_if_ineffective, warn_if_vacuous
+from likewise.kernel.schema import ArrayEncoder, Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import ArrayEncoder, Encoder, People
 
 _CHECKED = 5000  # people on whom the guarantee is checked for being vacuous
 _BLOCKS_PER_SUM = 16  # blocks whose sums one task adds up

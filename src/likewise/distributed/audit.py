@@ -32,8 +32,8 @@ from likewise.distributed.buckets import (
 )
 from likewise.distributed.cluster import compute, delayed, persist
 from likewise.distributed.frames import DaskTable, categories_under, metric_columns
+from likewise.kernel.schema import TableEncoder
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import TableEncoder
 from likewise.pairs.box_search import count_above
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
 from likewise.pairs.model_outputs import ModelOutputs, OutputLabels

@@ -23,8 +23,8 @@ from likewise.ask import answers
 from likewise.distributed.cluster import compute, delayed, reduce, shared
 from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import Encoder, People
 from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import SearchGoal, goal_from, sampled_excesses, search_between, search_within
 from likewise.pairs.box_tree import BoxTree, SearchParameters

@@ -20,8 +20,8 @@ from likewise._typing import IntArray
 from likewise._validation import PATH, short_repr
 from likewise.distributed.cluster import compute, delayed
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
+from likewise.kernel.columns import canonical_texts, is_mixed, is_numeric
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import canonical_texts, is_mixed, is_numeric
 
 _BLOCKSIZE = 2**26  # bytes of a Parquet file in one partition, about
 _SPILL_SIZE = 2**30  # bytes of Parquet files above which the command line starts workers, which spill to disk

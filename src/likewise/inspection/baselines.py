@@ -25,7 +25,7 @@ from sklearn.utils import check_array
 from likewise._typing import FloatArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.encoders import as_frame
+from likewise.kernel.schema import as_frame
 
 Task = Literal["classification", "regression"]
 

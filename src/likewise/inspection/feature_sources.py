@@ -12,6 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
 from likewise.exceptions import UnprovableError
+from likewise.inspection.baselines import AsNumbers
 from likewise.inspection.preprocessing import is_scaler, unwrap
 
 
@@ -91,7 +92,7 @@ def _after(step: Any, sources: Sources) -> Sources:
         return [
             source and source._replace(linear=source.linear and not getattr(step, "clip", False)) for source in sources
         ]
-    if step is None or (kind is FunctionTransformer and step.func is None):
+    if step is None or kind is AsNumbers or (kind is FunctionTransformer and step.func is None):
         return sources
     if kind is SimpleImputer:
         return _after_imputer(step, sources)

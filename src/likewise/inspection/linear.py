@@ -19,7 +19,7 @@ from likewise._typing import FloatArray
 from likewise.ask import answers, as_taken
 from likewise.exceptions import UnprovableError
 from likewise.inspection.preprocessing import RawColumn, sources_after, unwrap
-from likewise.metrics.columns import canonical_category
+from likewise.kernel.columns import canonical_category
 
 # Exact types, since a subclass may predict differently. Log links, several outputs and kernels are excluded.
 _REGRESSORS = {

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from likewise import _onnx
 from likewise._engine import kernel
 from likewise._fit_validation import seed_from
-from likewise._links import LINK_CELLS, LINKS, from_unit_range, to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, SEED, Rule, integer, one_of
@@ -24,13 +23,14 @@ from likewise.base import (
     PlainScorer,
 )
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.links import LINK_CELLS, LINKS, from_unit_range, to_unit_range
+from likewise.kernel.schema import People
 from likewise.lipschitz.export import onnx_model
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
 from likewise.lipschitz.training import LossFunction, classification_loss, squared_loss, train
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 
 @dataclass(frozen=True, eq=False, repr=False)

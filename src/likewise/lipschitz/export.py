@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from likewise._links import LINKS
 from likewise._onnx import UNIT_ROUNDOFF, Graph, link_error, product_error, refuse_probit
 from likewise._typing import FloatArray
+from likewise.kernel.links import LINKS
 from likewise.lipschitz.network import CATEGORY, NULLABLE, Layers
 
 

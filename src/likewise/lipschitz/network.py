@@ -12,8 +12,8 @@ from likewise._parallel import run_in_threads
 from likewise._subsample import distinct_rows
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
+from likewise.kernel.columns import UNSEEN
 from likewise.metrics.base import ColumnWeights, dual, lp_norm
-from likewise.metrics.columns import UNSEEN
 
 NUMBER, NULLABLE, CATEGORY = 0, 1, 2
 _MAX_NUMBER = 1e100  # squares of larger numbers may overflow

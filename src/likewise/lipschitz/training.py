@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from likewise._links import LINKS
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import MissingExtraError
+from likewise.kernel.links import LINKS
 from likewise.lipschitz.network import CATEGORY, NULLABLE, NUMBER, InputColumns, Layers, WeightedSamples
 from likewise.metrics.base import lp_norm
 

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._fit_validation import read_training_array
 from likewise._frozen import Frozen
 from likewise._html import grid, panel, words
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.schema import ArrayEncoder, Encoder, People, labels_of
 from likewise.metrics.categories import partitions
-from likewise.metrics.encoders import ArrayEncoder, Encoder, People, labels_of, read_training_array
 
 _CELLS_AT_ONCE = 2**22  # bounds the memory of `pairwise`
 

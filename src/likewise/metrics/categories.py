@@ -14,7 +14,7 @@ from likewise._frozen import Frozen
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.columns import LevelIndex, canonical_category
+from likewise.kernel.columns import LevelIndex, canonical_category
 
 _MAX_CATEGORIES = 500  # the triangle inequality is checked for all triples
 _PLAIN = (str, bool, int, float)

@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._fit_validation import read_training_table
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, LARGEST, check_positive, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.base import ColumnWeights, Metric, first_labels, order_by_name
-from likewise.metrics.columns import is_numeric
-from likewise.metrics.encoders import (
+from likewise.kernel.columns import is_numeric
+from likewise.kernel.schema import (
     ArrayEncoder,
     Encoder,
     People,
     TableEncoder,
     as_frame,
     labels_of,
-    read_training_table,
 )
+from likewise.metrics.base import ColumnWeights, Metric, first_labels, order_by_name
 from likewise.metrics.rounding import round_scale
 from likewise.metrics.weighted_lp import check_feature_names
 

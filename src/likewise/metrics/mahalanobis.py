@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,9 @@ from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, check_size, checking
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.columns import NumericColumn
+from likewise.kernel.schema import ArrayEncoder, Encoder, People, labels_of
 from likewise.metrics.base import ColumnWeights, Metric, first_labels, lp_norm, order_by_name
-from likewise.metrics.columns import NumericColumn
-from likewise.metrics.encoders import ArrayEncoder, Encoder, People, labels_of
 from likewise.metrics.rounding import round_scale
 from likewise.metrics.weighted_lp import check_exponent, check_feature_names
 
@@ -87,9 +87,9 @@ class LinearMapEncoder(Frozen, Encoder):
         """Features of components."""
         return _product(rows, self.inverse)
 
-    def read_for_predict(self, X: Any, estimator: Any) -> People:
-        """Validate the features with scikit-learn's `validate_data`."""
-        return self.of(self.raw.read_for_predict(X, estimator))
+    def read_for_predict(self, X: Any, numbers: Callable[[Any], FloatArray]) -> People:
+        """Validate the features."""
+        return self.of(self.raw.read_for_predict(X, numbers))
 
     def recode(self, people: People) -> People:
         """Read the features again."""

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._fit_validation import read_training_table
 from likewise._typing import FloatArray
 from likewise._validation import SMALLEST, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.columns import NumericColumn, canonical_category
+from likewise.kernel.schema import Encoder, People, TableEncoder, as_frame
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.categories import CategoryDistances, check_order, written_order
-from likewise.metrics.columns import NumericColumn, canonical_category
-from likewise.metrics.encoders import Encoder, People, TableEncoder, as_frame, read_training_table
 from likewise.metrics.odds import scale_of_odds
 from likewise.metrics.rounding import round_scale, round_share, round_step, round_weight
 from likewise.metrics.units import Unit, in_points

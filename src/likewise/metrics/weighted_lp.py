@@ -12,8 +12,8 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, short_repr
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import ArrayEncoder, Encoder
 from likewise.metrics.base import ColumnWeights, Metric, first_labels, order_by_name, root
-from likewise.metrics.encoders import ArrayEncoder, Encoder
 from likewise.metrics.rounding import round_scale, round_weight
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import People
 from likewise.metrics.base import ColumnWeights
-from likewise.metrics.encoders import People
 
 RowHashes = npt.NDArray[np.uint64]
 

@@ -12,16 +12,16 @@ from sklearn.utils.multiclass import type_of_target
 
 from likewise._fit_validation import seed_from
 from likewise._inner_estimator import WrapsEstimator, is_trained_here, out_of_fold_scores, seed_inner
-from likewise._links import from_unit_range, to_unit_range
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import BOOL, FOLDS, SEED, Rule, check_random, integer, one_of
 from likewise.additive.fit import effective_n_samples
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import Bound
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.links import from_unit_range, to_unit_range
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 from likewise.projection.least_squares import Anchors, closest_values
 from likewise.projection.mcshane_whitney import make_envelope
 from likewise.projection.scorer import (

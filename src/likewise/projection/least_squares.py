@@ -12,8 +12,8 @@ from likewise._engine import kernel
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 from likewise.pairs.points import groups_of
 from likewise.projection.mcshane_whitney import EnvelopeBounds
 

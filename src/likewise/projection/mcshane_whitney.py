@@ -15,8 +15,8 @@ from likewise._engine import should_compile
 from likewise._frozen import Frozen
 from likewise._parallel import run_in_threads
 from likewise._typing import FloatArray, IntArray
+from likewise.kernel.schema import People
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import People
 from likewise.pairs import plain as pairs_plain
 from likewise.pairs.scans import cells_of
 from likewise.projection import plain

@@ -12,17 +12,17 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._inner_estimator import fit_weighted, scores_of
-from likewise._links import from_unit_range, to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import short_repr
 from likewise.base import BLOCK, ConstrainedEstimator, PlainScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import suppress_guarantee_warnings
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.links import from_unit_range, to_unit_range
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People
 from likewise.projection.mcshane_whitney import Envelope, make_envelope
 
 _MAX_PARAMETERS = 900

@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 
 from likewise._fit_validation import model_columns
+from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._progress import progress_bar
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray
@@ -28,10 +29,10 @@ from likewise.decisions.costs import DecisionCosts, costs_of_scores
 from likewise.decisions.threshold import ThresholdDecision
 from likewise.design.frontier import MetricFrontier
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
 from likewise.inspection.prediction import hard_votes, soft_votes
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People, as_frame, without_sparse
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People, as_frame, without_sparse
 from likewise.report.data import Cost, GroupScores, ReportData, ReviewedFiles, check_table_metric
 from likewise.report.pairs import closest_pairs
 from likewise.report.tables import groups_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.metrics.encoders import People
+from likewise.kernel.schema import People
 from likewise.metrics.units import number
 from likewise.report import text as words
 from likewise.report.columns import ColumnView, bar_length, columns_of

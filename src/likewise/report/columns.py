@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.metrics.encoders import People
+from likewise.kernel.schema import People
 from likewise.metrics.units import Unit
 from likewise.metrics.zero_weights import ZERO_REASONS
 from likewise.report import text as words

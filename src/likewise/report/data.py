@@ -12,10 +12,10 @@ import pandas as pd
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.columns import UNSEEN
+from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import People
 from likewise.metrics.table import TableMetric
 from likewise.pairs.model_outputs import as_shares
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 from likewise.report.data import ReportData
 
 _PEOPLE, _BLOCK = 1200, 200  # people among whom pairs are searched, and how many at a time

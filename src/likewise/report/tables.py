@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
+from likewise.kernel.columns import is_numeric
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import is_numeric
 from likewise.metrics.units import Unit
 from likewise.report import charts
 from likewise.report import text as words

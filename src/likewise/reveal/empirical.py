@@ -14,8 +14,8 @@ from likewise._optional import is_partitioned
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import BOOL, NON_NEGATIVE, check_names, checking, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.schema import ArrayEncoder, People, TableEncoder, as_frame, is_table, not_a_table
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import ArrayEncoder, People, TableEncoder, as_frame, is_table, not_a_table
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp, check_exponent
 from likewise.metrics.zero_weights import ZERO_REASONS

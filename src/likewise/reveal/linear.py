@@ -12,9 +12,9 @@ from likewise._validation import check_output_range, short_repr
 from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.inspection.additive_form import AdditiveForm, additive_form
 from likewise.inspection.linear import IDENTITY, BlankEffect, CategoryChanges, LinearModel, Link, read_linear_model
+from likewise.kernel.columns import NumericColumn
+from likewise.kernel.schema import as_frame
 from likewise.metrics.categories import CategoryDistances
-from likewise.metrics.columns import NumericColumn
-from likewise.metrics.encoders import as_frame
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.additive import ExactWeights, category_changes, exact_weights, jumps_table

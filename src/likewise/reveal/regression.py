@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_X_y
 from likewise._typing import FloatArray
 from likewise._validation import check_size, checking
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.encoders import labels_of
+from likewise.kernel.schema import labels_of
 from likewise.metrics.weighted_lp import WeightedLp
 
 

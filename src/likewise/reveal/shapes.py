@@ -12,8 +12,8 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.linear import CategoryChanges
+from likewise.kernel.schema import Encoder
 from likewise.metrics.categories import CategoryDistances, partitions
-from likewise.metrics.encoders import Encoder
 from likewise.metrics.table import TableMetric
 from likewise.pairs.points import CODE, Kinds, gaps_between
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from likewise._links import LINKS
 from likewise._onnx import Graph, are_amounts, link_error, refuse_probit
 from likewise._typing import FloatArray
 from likewise._validation import LARGEST, PATH
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee, level_names
 from likewise.additive.shapes import Shape, SumOfShapes
 from likewise.exceptions import FileError, InvalidInputError
+from likewise.kernel.columns import CategoricalColumn, LevelIndex, NumericColumn
+from likewise.kernel.links import LINKS
+from likewise.kernel.schema import ArrayEncoder, Encoder, TableEncoder
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import CategoricalColumn, LevelIndex, NumericColumn
-from likewise.metrics.encoders import ArrayEncoder, Encoder, TableEncoder
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.verify_card import BOUNDS, DAMAGE, NotProvenError, damaged, load, prove

@@ -16,7 +16,7 @@ import pandas as pd
 from likewise._validation import PATH, check_count, check_positive, short_repr
 from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
-from likewise.metrics.encoders import People
+from likewise.kernel.schema import People
 from likewise.metrics.units import Unit
 from likewise.scorecard.recourse import changeable_columns, needed_score, smallest_change
 from likewise.scorecard.tables import format_value

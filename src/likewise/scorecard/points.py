@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._links import LINKS
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_positive, short_repr
 from likewise.additive.binning import locate
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee, level_names
 from likewise.additive.shapes import Shape, SumOfShapes, lowered
 from likewise.exceptions import InvalidInputError, UnsolvedError
+from likewise.kernel.links import LINKS
+from likewise.kernel.schema import Encoder
 from likewise.metrics.base import dual, lp_norm
-from likewise.metrics.encoders import Encoder
 from likewise.verify_card import LN2, NotProvenError, prove
 
 _ROUNDING = 1 / 12  # mean squared error of rounding to whole numbers

@@ -18,8 +18,8 @@ from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.qp import solve_quadratic
 from likewise.additive.solver import coarsened, solve
 from likewise.exceptions import InvalidTypeError
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes

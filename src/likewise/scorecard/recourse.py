@@ -12,7 +12,7 @@ import numpy as np
 from likewise._typing import FloatArray
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.encoders import People
+from likewise.kernel.schema import People
 
 _MOST_STEPS = 100_000  # of a column that changes in steps; all of them are compared
 _NOISE = 1e-14  # of points: rounding of sums

@@ -16,8 +16,8 @@ from likewise.additive.scorecard_mixin import is_one_of
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.additive.shapes import Shape
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import Encoder, People
+from likewise.kernel.columns import UNSEEN
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.units import Unit
 from likewise.metrics.zero_weights import list_by_reason
 

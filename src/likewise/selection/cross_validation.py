@@ -17,7 +17,9 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate
 
+from likewise._guarantee_warnings import VacuousGuaranteeWarning
 from likewise._inner_estimator import positions_by, reuse_fits
+from likewise._parallel import threads_for
 from likewise._progress import progress_bar
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
@@ -25,7 +27,6 @@ from likewise._validation import check_count
 from likewise.ask import method_of
 from likewise.auditing.audit import audit, tolerance_under
 from likewise.exceptions import InvalidInputError, LikewiseError
-from likewise.guarantees.guarantee import VacuousGuaranteeWarning
 from likewise.inspection.baselines import Task
 from likewise.selection.methods import METHODS, LearningProblem, Method
 
@@ -253,6 +254,7 @@ def cross_validate_method(method: Method, problem: LearningProblem, fits: FoldFi
     try:
         with (
             progress_bar(title, len(folds), show=bool(title)) as advance,
+            threads_for(problem.people.rows.size),
             reuse_fits(fits.find),
             _collect_vacuous(vacuous),
         ):

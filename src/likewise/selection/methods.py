@@ -20,8 +20,8 @@ from likewise.base import ConstrainedEstimator
 from likewise.dummy import ConstantClassifier, ConstantRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.baselines import Task, table_model
+from likewise.kernel.schema import People, without_sparse
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.encoders import People, without_sparse
 
 _MOST_CLASSES = 20
 _SMOOTHING = ("noise", "vote", "epsilon", "delta", "n_draws", "augment")

@@ -19,7 +19,7 @@ from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise.ask import is_plain_function
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.encoders import People
+from likewise.kernel.schema import People
 from likewise.smoothing.sampling import Perturbation
 
 _VALIDATION_COPIES = 10  # noisy copies of each held-out person on which epochs are compared

@@ -18,8 +18,8 @@ from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.preprocessing import last_step
 from likewise.inspection.trees import BOOSTED, FORESTS, SINGLE_TREES
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import Encoder, People
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.augmentation import fit_inner
 from likewise.smoothing.formulas import LINEAR_CLASSIFIERS

@@ -22,9 +22,9 @@ from sklearn.svm import LinearSVC
 from likewise._frozen import Frozen
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.guarantees.bounds import round_down
 from likewise.inspection.preprocessing import affine_map, last_step
 from likewise.inspection.trees import TreeNodes, leaf_range, read_trees
+from likewise.kernel.bounds import round_down
 from likewise.metrics.base import dual, lp_norm
 from likewise.smoothing.noise import Gaussian, Noise
 from likewise.smoothing.sampling import SharedDraws

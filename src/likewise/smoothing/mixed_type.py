@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Bound, LoosenedBound
+from likewise.kernel.bounds import Bound, LoosenedBound
+from likewise.kernel.schema import Encoder
 from likewise.metrics.base import ColumnWeights
-from likewise.metrics.encoders import Encoder
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.noise import Noise, Splitting
 from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow, SharedDraws
@@ -24,7 +24,7 @@ from likewise.smoothing.splitting import MIN_DRAWS, ShiftedGrids, permutation
 
 @dataclass(frozen=True, eq=False)
 class MixedTypeNoise(Perturbation):
-    """Perturbations of an encoded table (`likewise.metrics.encoders.TableEncoder`).
+    """Perturbations of an encoded table (`likewise.kernel.schema.TableEncoder`).
 
     - A number of positive weight gets noise. A missing one stays missing.
     - Any other value is kept with probability equal to its weight (0 for a column that must not matter), and otherwise

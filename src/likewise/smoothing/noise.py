@@ -15,36 +15,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import ndtr
 
-from likewise._links import Erf
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import NON_NEGATIVE, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.bounds import Bound, LoosenedBound
+from likewise.kernel.bounds import Bound, GaussianBound, LaplaceBound, LoosenedBound
 from likewise.metrics.base import lp_norm
 from likewise.metrics.weighted_lp import WeightedLp
 
 _SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows
-
-
-@dataclass(frozen=True)
-class GaussianBound(Erf):
-    """``bound(D) = erf(sqrt(pi) D / 2)``: ``Phi^-1(h)`` moves by at most ``D / sigma`` (`docs/theory.md` §10)."""
-
-    # Averages over noise lack the last digits that Phi^-1 needs near 0 and 1, so scores stay on the scale of h.
-    has_log_odds = False
-    scores = Bound.scores
-
-
-@dataclass(frozen=True)
-class LaplaceBound(Bound):
-    """``bound(D) = 1 - exp(-D)``."""
-
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.asarray(-np.expm1(-distance))
-
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            return np.asarray(-np.log1p(-variation))
 
 
 @dataclass(frozen=True, repr=False)

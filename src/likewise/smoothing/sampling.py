@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.concentration import clopper_pearson, empirical_bernstein, subset_margin
 from likewise.inspection.prediction import Vote
+from likewise.kernel.bounds import Bound
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.concentration import clopper_pearson, empirical_bernstein, subset_margin
 from likewise.smoothing.noise import Noise
 
 PreparedRow = npt.NDArray[np.float64] | npt.NDArray[np.int64]

@@ -11,16 +11,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from likewise._links import from_unit_range, to_unit_range
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._subsample import distinct_rows, evenly_spaced
 from likewise._typing import FloatArray
 from likewise.base import BLOCK, PlainScorer
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.concentration import clopper_pearson, error_margin, hoeffding
-from likewise.guarantees.guarantee import Guarantee, round_upwards
 from likewise.inspection.batch_invariance import (
     BATCH_SIZES,
     N_PROBES,
@@ -32,8 +28,12 @@ from likewise.inspection.batch_invariance import (
 )
 from likewise.inspection.mlp import Network, is_torch
 from likewise.inspection.prediction import Vote, clipped_predictions, hard_votes, scores_behind, soft_votes, tree_votes
+from likewise.kernel.certificate import Estimate
+from likewise.kernel.concentration import clopper_pearson, error_margin, hoeffding
+from likewise.kernel.guarantee import Guarantee, round_upwards
+from likewise.kernel.links import from_unit_range, to_unit_range
+from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People
 from likewise.smoothing.formulas import Formula, LeafVotes, LinearVotes
 from likewise.smoothing.mlp_forward import NetworkVotes
 from likewise.smoothing.sampling import (

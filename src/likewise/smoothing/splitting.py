@@ -21,7 +21,7 @@ import numpy.typing as npt
 from likewise._engine import kernel
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Bound
+from likewise.kernel.bounds import Bound
 from likewise.pairs.points import GOLDEN, splitmix64
 from likewise.smoothing import plain
 from likewise.smoothing.noise import Splitting

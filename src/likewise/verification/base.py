@@ -15,9 +15,9 @@ from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
 from likewise.ask import Ask
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.columns import UNSEEN, NumericColumn, is_numeric
+from likewise.kernel.schema import Encoder, People, TableEncoder, is_table
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import UNSEEN, NumericColumn, is_numeric
-from likewise.metrics.encoders import Encoder, People, TableEncoder, is_table
 from likewise.pairs.model_outputs import OutputLabels, asked_outputs
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, Rule, frame_of
 from likewise.verification.one_hot import OneHot, is_bit
@@ -235,8 +235,8 @@ class InputSpace:
             elif held.values and all(map(is_bit, held.values)):
                 seen = self.table[self.encoder.names[place]].dropna()
                 known = {int(value): value for value in [*held.values, *seen.unique().tolist()] if is_bit(value)}
-                codes = [column.encode(pd.Series([known.get(bit)], dtype=object, name=column.name))[0] for bit in (0, 1)]
-                found[place] = (float(codes[0]), float(codes[1]))
+                both = pd.Series([known.get(0), known.get(1)], dtype=object, name=column.name)
+                found[place] = tuple(column.encode(both).tolist())
         return found
 
     def given(self, rows: FloatArray) -> Any:

@@ -15,8 +15,8 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import BOOL, check_numbers, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.columns import canonical_category, is_numeric
-from likewise.metrics.encoders import as_frame, is_table
+from likewise.kernel.columns import canonical_category, is_numeric
+from likewise.kernel.schema import as_frame, is_table
 from likewise.verification.one_hot import OneHot, find_one_hot, is_bit
 
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 0.0001)
@@ -225,8 +225,8 @@ class Rule:
 class Domain:
     """The set of possible people: what each column can hold, and rules between columns.
 
-    Learned from people, shown by `describe`, and edited with `with_column` and `with_rules`. Sets of 0/1 columns of which
-    everybody has exactly one 1 are rules too, such as ``sex_f + sex_m == 1``; they are learned.
+    Learned from people, shown by `describe`, and edited with `with_column` and `with_rules`. Sets of 0/1 columns of
+    which everybody has exactly one 1 are rules too, such as ``sex_f + sex_m == 1``; they are learned.
 
     Parameters
     ----------

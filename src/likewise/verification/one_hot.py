@@ -5,7 +5,6 @@ Nobody can have two of them, or none: sex_male and sex_female are exchanged toge
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -67,9 +66,7 @@ def find_one_hot(frame: pd.DataFrame) -> list[OneHot]:
     if len(bits) < 2:
         return []
     distinct = pd.DataFrame(bits).drop_duplicates().to_numpy(dtype=bool)
-    masks = {
-        name: int.from_bytes(np.packbits(distinct[:, i]).tobytes(), "little") for i, name in enumerate(bits)
-    }
+    masks = {name: int.from_bytes(np.packbits(distinct[:, i]).tobytes(), "little") for i, name in enumerate(bits)}
     everybody = int.from_bytes(np.packbits(np.ones(len(distinct), dtype=bool)).tobytes(), "little")
     by_prefix: dict[str, list[Any]] = {}
     for name in bits:
@@ -83,6 +80,11 @@ def find_one_hot(frame: pd.DataFrame) -> list[OneHot]:
             if not taken and (len(frame) >= _FEW or _shared(chosen)):
                 found.append(OneHot.of(chosen))
     return found
+
+
+def told(sets: Iterable[OneHot]) -> str:
+    """The members of sets, in words."""
+    return "; ".join(map(str, sets))
 
 
 def as_bits(column: pd.Series[Any]) -> FloatArray | None:
@@ -99,8 +101,9 @@ def is_bit(value: Any) -> bool:
 
 def _shared(names: Sequence[Any]) -> str:
     """What comes before the last sign that separates words in all names; nothing if they are only numbered."""
-    prefix = os.path.commonprefix([str(name) for name in names])
-    cut = re.match(r"(.*\w)[\W_]", prefix)
+    first, last = min(map(str, names)), max(map(str, names))
+    n = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    cut = re.match(r"(.*\w)[\W_]", first[:n])
     if cut is None or all(str(name)[len(cut[0]) :].isdigit() for name in names):
         return ""
     return cut[1].rstrip("_")

@@ -235,12 +235,8 @@ def prove_excess(space: InputSpace, metric: Metric, limits: Limits) -> Proof:
         def apart(i: int, a: FloatArray, b: FloatArray) -> FloatArray:
             """The least that two encoded values add to the distance."""
             if len(space.places[i]) > 1:  # two 0/1 columns differ
-                members = space.parts(i, space.codes(i))
-                pairs = [
-                    sum(float(of_column(place, one, other)) for place, one, other in zip(space.places[i], p, q, strict=True))
-                    for p, q in combinations(members, 2)
-                ]
-                return np.where(a == b, 0.0, min(pairs, default=0.0))
+                each = [of_column(place, np.array([0.0]), np.array([1.0]))[0] for place in space.places[i]]
+                return np.where(a == b, 0.0, sum(sorted(each)[:2]))
             return of_column(space.places[i][0], a, b)
 
         def of_column(place: int, a: FloatArray, b: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._parallel import threads_for
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
@@ -21,7 +22,7 @@ from likewise.design.frontier import design_metric
 from likewise.design.joint import Costs
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.inspection.baselines import Task, categorical_columns, table_model
-from likewise.metrics.encoders import People, TableEncoder
+from likewise.kernel.schema import People, TableEncoder
 from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
 from likewise.pairs.points import row_hashes
@@ -288,12 +289,13 @@ class Engine:
         kinds = {LINEAR: "logistic" if task == "classification" else "linear", BOOSTING: "boosting"}
         for title, kind in kinds.items() if shown.shape[1] else ():
             predictions = self._blank_predictions()
-            for fold in self.usable_folds:
-                out = self.folds == fold
-                model = table_model(shown, kind, task).fit(shown[~out], y[~out])
-                predictions[out] = self.outputs(model, shown[out])
-            model = table_model(shown, kind, task).fit(shown, y)
-            found[title] = Reference(title, predictions, model, self.outputs(model, shown))
+            with threads_for(shown.size):
+                for fold in self.usable_folds:
+                    out = self.folds == fold
+                    model = table_model(shown, kind, task).fit(shown[~out], y[~out])
+                    predictions[out] = self.outputs(model, shown[out])
+                model = table_model(shown, kind, task).fit(shown, y)
+                found[title] = Reference(title, predictions, model, self.outputs(model, shown))
         self._references[key] = found
         return found
 

@@ -20,7 +20,7 @@ from likewise.design.judgements_table import (
 )
 from likewise.design.questions import Question, next_question
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.columns import canonical_category
+from likewise.kernel.columns import canonical_category
 from likewise.metrics.units import Unit
 from likewise.workbench.engine import Engine
 from likewise.workbench.state import Session

@@ -16,7 +16,7 @@ from likewise import (
     error_margin,
     failure_probability,
 )
-from likewise.guarantees.bounds import Bound, LoosenedBound
+from likewise.kernel.bounds import Bound, LoosenedBound
 
 
 def test_the_papers_number():

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from likewise import AdditiveClassifier, InvalidInputError, SmoothedClassifier, TableMetric, audit
-from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, canonical_category
-from likewise.metrics.encoders import as_frame
+from likewise.kernel.columns import UNSEEN, CategoricalColumn, NumericColumn, canonical_category
+from likewise.kernel.schema import as_frame
 
 SAME = {
     "30": [30, 30.0, np.int64(30), np.float32(30), Decimal("30.00"), "30", "30.0", np.str_("30"), b"30"],

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from likewise._links import LINKS, Erf, Tanh
-from likewise.guarantees.bounds import Bound
+from likewise.kernel.bounds import Bound, Erf, Tanh
+from likewise.kernel.links import LINKS
 
 P = np.array([[0.5, 0.5], [0.25, 0.75], [1e-9, 1 - 1e-9], [1 - 1e-30, 1e-30]])
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from likewise import WeightedLp
-from likewise.guarantees.bounds import Bound, LoosenedBound
-from likewise.guarantees.certificate import Estimate, certify
-from likewise.guarantees.guarantee import Guarantee, VacuousGuaranteeWarning, warn_if_vacuous
+from likewise._guarantee_warnings import VacuousGuaranteeWarning, warn_if_vacuous
+from likewise.kernel.bounds import Bound, LoosenedBound
+from likewise.kernel.certificate import Estimate, certify
+from likewise.kernel.guarantee import Guarantee
 
 METRIC = WeightedLp({"age": 0.1})
 MEAN = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])

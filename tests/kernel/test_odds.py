@@ -8,9 +8,8 @@ import pytest
 from scipy.special import expit, logit
 
 from likewise import AdditiveClassifier, Gaussian, Guarantee, TableMetric, WeightedLp
-from likewise._links import Erf, Tanh
-from likewise.guarantees.bounds import Bound, LoosenedBound
-from likewise.guarantees.certificate import Estimate, certify
+from likewise.kernel.bounds import Bound, Erf, LoosenedBound, Tanh
+from likewise.kernel.certificate import Estimate, certify
 from oracle import PROMISES
 
 METRIC = WeightedLp([1.0])

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.guarantees.bounds import ROUNDING, Bound, round_down
-from likewise.guarantees.guarantee import Guarantee
+from likewise.kernel.bounds import ROUNDING, Bound, round_down
+from likewise.kernel.guarantee import Guarantee
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ import pytest
 from scipy import stats
 
 from likewise import Guarantee, WeightedLp
-from likewise._links import LINKS, Erf, Tanh
 from likewise.additive import kernels as evaluation
-from likewise.guarantees.certificate import Estimate, certify
+from likewise.kernel.bounds import Erf, Tanh
+from likewise.kernel.certificate import Estimate, certify
+from likewise.kernel.links import LINKS
 
 PROBABILITIES = np.array([1e-9, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6])
 DISTANCES = np.array([0.0, 1e-3, 0.05, 0.4, 2.0])

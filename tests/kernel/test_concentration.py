@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from likewise.guarantees.concentration import clopper_pearson, empirical_bernstein, hoeffding, subset_margin
+from likewise.kernel.concentration import clopper_pearson, empirical_bernstein, hoeffding, subset_margin
 
 
 @pytest.mark.parametrize("n", [1, 10, 400])

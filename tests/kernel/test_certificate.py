@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from likewise import Guarantee, WeightedLp
-from likewise.guarantees.bounds import Bound
-from likewise.guarantees.certificate import Estimate, certify
+from likewise.kernel.bounds import Bound
+from likewise.kernel.certificate import Estimate, certify
 
 METRIC = WeightedLp([1.0])
 CLASSES = np.array(["no", "perhaps", "yes"])

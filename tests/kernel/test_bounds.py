@@ -5,7 +5,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 
 from likewise import Laplace, WeightedLp
-from likewise._links import Tanh
+from likewise.kernel.bounds import Tanh
 
 BOUND = Laplace.for_metric(WeightedLp([1.0])).curve  # exp and log are at hand in any number of digits
 RNG = np.random.default_rng(0)

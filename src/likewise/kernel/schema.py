@@ -9,15 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from sklearn.utils.validation import check_consistent_length, validate_data
 
-from likewise._fit_validation import check_outcomes
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_numbers, check_size, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, canonical_texts, is_mixed
+from likewise.kernel.columns import UNSEEN, CategoricalColumn, NumericColumn, canonical_texts, is_mixed
 
 
 def is_table(X: Any) -> bool:
@@ -130,8 +127,8 @@ class Encoder(ABC):
         """The inverse of `encode`, in the form that a model takes."""
 
     @abstractmethod
-    def read_for_predict(self, X: Any, estimator: Any) -> People:
-        """Validate and encode `X` at prediction; scikit-learn's errors name the estimator."""
+    def read_for_predict(self, X: Any, numbers: Callable[[Any], FloatArray]) -> People:
+        """Validate and encode `X` at prediction; `numbers` validates rows of numbers."""
 
     @abstractmethod
     def recode(self, people: People) -> People:
@@ -200,11 +197,11 @@ class ArrayEncoder(Encoder):
         """The rows themselves."""
         return rows
 
-    def read_for_predict(self, X: Any, estimator: Any) -> People:
-        """Validate with scikit-learn's `validate_data`."""
+    def read_for_predict(self, X: Any, numbers: Callable[[Any], FloatArray]) -> People:
+        """Validate and encode `X`."""
         given = self.arranged(X)
         with checking():
-            rows = validate_data(estimator, given, dtype=np.float64, order="C", reset=False)
+            rows = numbers(given)
         check_size(rows, self.names)
         return People(rows, self, rows)
 
@@ -324,7 +321,7 @@ class TableEncoder(Encoder):
             {column.name: column.decode(rows[:, i]) for i, column in enumerate(self.columns)}, copy=False
         )
 
-    def read_for_predict(self, X: Any, estimator: Any) -> People:
+    def read_for_predict(self, X: Any, numbers: Callable[[Any], FloatArray]) -> People:
         """As `People.read`, for at least one person."""
         people = People.read(X, self)
         if not len(people):
@@ -419,25 +416,3 @@ class People:
     def missing(self) -> list[int]:
         """Positions of columns with missing numbers."""
         return np.flatnonzero(np.isnan(self.rows).any(axis=0)).tolist()
-
-
-def read_training_array(X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
-    """Validated training data as rows of numbers, with `validate_data`; sets the estimator's `n_features_in_`."""
-    labels = labels_of(X)
-    X, y = validate_data(estimator, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
-    encoder = ArrayEncoder(X.shape[1], labels)
-    check_size(X, encoder.names)
-    return People(X, encoder, X), y
-
-
-def read_training_table(
-    X: Any, y: Any, estimator: Any, learn: Callable[[pd.DataFrame], Encoder], *, numeric: bool
-) -> tuple[People, npt.NDArray[Any]]:
-    """Validated training data as a table, with an encoder that `learn` makes of it; sets `feature_names_in_`."""
-    frame = as_frame(X)
-    if len(frame) < 2:
-        raise InvalidInputError(f"X must hold at least two people; got {len(frame)} rows.")
-    y = check_outcomes(y, numeric=numeric)
-    check_consistent_length(frame, y)
-    estimator.n_features_in_, estimator.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
-    return People.read(frame, learn(frame)), y
