@@ -13,6 +13,7 @@ LAYERS = (
     {"exceptions", "_typing", "verify_card"},
     {"_validation"},
     {
+        "_favourable",
         "_engine",
         "_numba",
         "_optional",
@@ -27,6 +28,7 @@ LAYERS = (
     {"kernel"},
     {"_fit_validation"},
     {"metrics"},
+    {"known_values"},
     {"_guarantee_warnings", "ask"},
     {"inspection"},
     {"pairs"},

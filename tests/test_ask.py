@@ -7,14 +7,16 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 import likewise as lw
-from likewise.ask import Ask, answers, as_taken, check_known
+from likewise.ask import Ask, answers, as_taken
 from likewise.kernel.schema import TableEncoder
+from likewise.known_values import check_known, known_values
 
 RNG = np.random.default_rng(0)
 PEOPLE = pd.DataFrame({"code": RNG.integers(1, 4, 90), "age": RNG.integers(20, 60, 90)})
@@ -170,3 +172,33 @@ def test_answers_prefer_probabilities():
     assert answers(model, PEOPLE).shape == (90, 2)
     assert answers(model, PEOPLE, "predict").shape == (90,)
     assert answers(lambda rows: rows["age"], PEOPLE).tolist() == PEOPLE["age"].tolist()
+
+
+def test_the_bins_of_a_column_are_no_values_of_it():
+    """One-hot coded bins are counted from 0; the ages 0 to 3 are not what the model knows."""
+    ages = PEOPLE[["age"]]
+    model = make_pipeline(KBinsDiscretizer(4, encode="onehot-dense"), LogisticRegression()).fit(ages, OUTCOMES)
+    assert known_values(model, ["age"]) == {}
+    check_known(model, ages + 100)
+
+
+def test_known_values_are_followed_to_where_they_change():
+    model = one_hot().fit(PEOPLE, OUTCOMES)
+    assert known_values(FrozenEstimator(model), list(PEOPLE)) == {"code": [1, 2, 3]}
+    filled = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(), LogisticRegression())
+    assert known_values(filled.fit(PEOPLE[["code"]], OUTCOMES), ["code"]) == {"code": [1, 2, 3]}
+    halved = make_pipeline(FunctionTransformer(lambda rows: rows // 2), OneHotEncoder(), LogisticRegression())
+    halved.fit(PEOPLE[["code"]], OUTCOMES)
+    assert known_values(halved, ["code"]) == {}
+    check_known(halved, PEOPLE[["code"]])
+    with pytest.raises(lw.InvalidInputError, match="knows none of 50, 51"):
+        check_known(halved, PEOPLE[["code"]] + 100)
+
+
+def test_the_categories_of_a_booster_are_known():
+    lightgbm = pytest.importorskip("lightgbm")
+    people = PEOPLE.astype({"code": "category"})
+    model = lightgbm.LGBMClassifier(n_estimators=2, verbose=-1).fit(people, OUTCOMES)
+    check_known(model, people)
+    with pytest.raises(lw.InvalidInputError, match=r"Column 'code'.*LGBMClassifier was fitted on 1, 2, 3"):
+        check_known(model, WRITTEN.astype({"code": "category"}))

@@ -215,6 +215,10 @@ FALSIFICATIONS = {
     "a column of numbers with categories": lambda c: column(c, "income").update(categories=[], unseen=0.0),
     "no knots": lambda c: column(c, "income").update(knots=[], points=[]),
     "a class twice": lambda c: c.update(classes=[1, 1]),
+    "two classes of one text": lambda c: c.update(classes=[1, "1"], outcome=1),
+    "distances with a category too many": lambda c: distances(
+        c, lambda d: [row.append(1.0) for row in d] + [d.append([1.0] * len(d) + [0.0])]
+    ),
     "a negative share": lambda c: c["guarantee"].update(used=-0.5),
     "a scale of points over log-odds": lambda c: c.update(
         scale={"points_to_double": 20, "base_score": 600, "base_odds": 50}

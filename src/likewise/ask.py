@@ -8,8 +8,6 @@ What it offers:
 
 - `answers(model, rows)`: what a model says about rows in the form it takes; `method_of` is what is called.
 - `as_taken(model, people)`: a table or an array in the columns of the model, in their order, unchanged otherwise.
-- `check_known(model, people)`: refuses people of whom an encoder inside the model knows not a single value of a
-  column ("01" for 1), whose column would then not matter.
 - `Ask.of(model, X, encoder)`: all of this for people `X`, and for people who are made up from their encoded rows, who
   are spelled as those of `X` are. `check` refuses if encoding changes the answers about `X`, and `refuse_merged` if
   values that the encoder takes for one ("1" and "1.0", None and NaN) are spelled in several ways.
@@ -17,7 +15,7 @@ What it offers:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,9 +23,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline
 
 from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray, IntArray
@@ -35,11 +30,10 @@ from likewise._validation import check_numbers, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import CategoricalColumn, NumericColumn
 from likewise.kernel.schema import Encoder, TableEncoder, as_frame, is_table
+from likewise.known_values import check_known
 from likewise.metrics.base import Metric
 
 _MOST_CHECKED = 2**16  # people for whom answers before and after encoding are compared
-_FIRST = 1000  # people among whom an encoder nearly always knows somebody
-_SHOWN = 3  # values in an error
 
 
 def is_plain_function(name: str, model: Any, methods: tuple[str, ...] = ("predict",), hint: str = "") -> bool:
@@ -88,72 +82,6 @@ def as_taken(model: Any, people: Any, *, as_array: bool = False) -> Any:
         raise InvalidInputError(f"X must have the column {absent[0]!r}, which the model takes; it has {list(frame)}.")
     # A model of likewise may miss columns, and other names for all of them are the model's to refuse.
     return frame if absent or list(known) == list(frame.columns) else frame[list(known)]
-
-
-# -- encoders inside a model -----------------------------------------------------------------------------------------
-
-
-def check_known(model: Any, people: Any) -> None:
-    """Raise if an encoder inside the model knows no value of a column; `people` are as the model takes them.
-
-    To an encoder that accepts unknown categories, codes 1, 2, 3 that are written "01", "02", "03" are all unknown: the
-    column then changes no output. Steps of scikit-learn are followed; what they refuse, the model refuses by itself.
-    """
-    if is_table(people) and len(people):
-        first = people.iloc[evenly_spaced(len(people), _FIRST)]
-        if any(True for _ in _strange(model, first)):
-            for encoder, name, known, given in _strange(model, people):
-                raise InvalidInputError(
-                    f"Column {name!r} must hold values that the model knows; its {encoder} was fitted on {known}, and "
-                    f"knows none of {given}: to the model all of them are the same. Write them as they were in "
-                    "training, with the same type."
-                )
-
-
-def _strange(model: Any, people: Any) -> Iterator[tuple[str, Any, str, str]]:
-    """Encoder and column, with what it knows and what it is given, where it knows none of the latter."""
-    for encoder, taken in _encoders(model, people, set()):
-        columns = taken if isinstance(taken, pd.DataFrame) else pd.DataFrame(np.asarray(taken))
-        if columns.shape[1] != len(encoder.categories_):
-            continue
-        for (name, column), categories in zip(columns.items(), encoder.categories_, strict=True):
-            given = column.dropna().unique().tolist()
-            known = {value for value in categories.tolist() if value == value}
-            if given and known and not known.intersection(given):
-                yield type(encoder).__name__, name, _some([*known]), _some(given)
-
-
-def _encoders(part: Any, rows: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
-    """Encoders of categories inside a model, each with the rows that it is given."""
-    if id(part) in seen or not isinstance(part, BaseEstimator) or hasattr(part, "encoder_"):
-        return  # a model of likewise asks its inner models about the values that these were fitted on
-    seen.add(id(part))
-    if isinstance(getattr(part, "categories_", None), list):
-        yield part, rows
-    elif isinstance(part, Pipeline):
-        for _, step in part.steps:
-            yield from _encoders(step, rows, seen)
-            try:
-                rows = step.transform(rows) if hasattr(step, "transform") else rows
-            except Exception:  # the model itself will say why
-                return
-    elif isinstance(part, ColumnTransformer) and hasattr(part, "transformers_"):
-        for name, step, _ in part.transformers_:
-            chosen = part._transformer_to_input_indices[name]
-            if max(chosen, default=0) < np.shape(rows)[1]:
-                yield from _encoders(step, rows.iloc[:, chosen] if hasattr(rows, "iloc") else rows[:, chosen], seen)
-    else:  # searches, ensembles, calibration: inner models are given the same rows
-        for name, value in vars(part).items():
-            # What a transformer keeps for itself, such as the encoder of bins, is given something else.
-            shared = not name.startswith("_") or name == "_preprocessor"  # of boosting, for its categories
-            inner = (value if isinstance(value, (list, tuple)) else [value]) if shared else []
-            for each in inner:
-                yield from _encoders(getattr(each, "estimator", each), rows, seen)
-
-
-def _some(values: list[Any]) -> str:
-    shown = sorted(map(repr, values))
-    return ", ".join(shown[:_SHOWN]) + (f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else "")
 
 
 # -- people as given, and people made up -----------------------------------------------------------------------------

@@ -607,3 +607,13 @@ def test_a_bound_over_a_metric_counts_the_steps_of_its_order():
     D = 0.1 * np.abs(steps[:, None] - steps) + 0.1 * np.abs(at[:, None] - at)
     truth = (np.abs(chances[:, None] - chances) - D).max()
     assert result.excess.found - 1e-9 <= truth <= result.excess.proven + 1e-9
+
+
+def test_a_column_called_score_is_shown_as_it_is():
+    X, y = people(4)
+    X["score"] = np.arange(len(X)) % 5
+    model = make_pipeline(make_column_transformer((OneHotEncoder(), ["sex"]), ("passthrough", ["score"])),
+                          LogisticRegression()).fit(X, y)  # fmt: skip
+    pair = effect(model, X, "sex").pair
+    assert set(pair["score"]) <= set(range(5))
+    np.testing.assert_allclose(pair["model's score"], model.predict_proba(pair)[:, 1])

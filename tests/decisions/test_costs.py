@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import AdditiveClassifier, SmoothedClassifier, ThresholdDecision, WeightedLp, decision_costs
+from likewise._subsample import evenly_spaced
 from likewise.decisions.threshold import chance_above
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 
@@ -46,6 +47,17 @@ def test_figures_are_those_of_a_loop_over_people_and_pairs(card, people):
         assert row["against_threshold"] == pytest.approx(np.abs(p - (h > 0.45)).mean())
     assert costs.table.loc[0.1, "guarantee"] == pytest.approx(float(card.guarantee_.bound(0.05)) / 0.1)
     assert costs.table.loc[0.0, ["in_band", "against_threshold", "guarantee"]].tolist() == [0, 0, 1]
+
+
+def test_near_pairs_of_a_sample_are_pairs_of_these_people(card, people):
+    X, _ = people
+    costs = decision_costs(card, X, widths=[0.1], near=0.2, n_people=40)
+    some = evenly_spaced(len(X), 40)
+    i, j = np.nonzero(np.triu(METRIC.pairwise(X[some]) <= 0.2, 1))
+    p = chance_above(card.predict_proba(X)[:, 1], 0.5, 0.1)[some]
+    assert costs.n_people == 40
+    assert costs.n_near_pairs == len(i) > 20
+    assert costs.table.loc[0.1, "near_different"] == pytest.approx(np.abs(p[i] - p[j]).mean())
 
 
 def test_the_share_of_near_pairs_is_that_of_rounds(card, people):

@@ -183,6 +183,7 @@ def test_an_audit_says_what_brute_force_says(place, model, form):
 
 def test_control_without_the_spelling_of_the_model_the_audit_is_another(place, monkeypatch):
     monkeypatch.setattr("likewise.cli.model_spelling.known_values", lambda model, columns: {})
+    monkeypatch.setattr("likewise.known_values.check_known", lambda model, people: None)
     monkeypatch.setattr("likewise.ask.check_known", lambda model, people: None)
     monkeypatch.setattr("likewise.cli.model_spelling.SpellingOfModel.refuse_unknown_text", lambda *given: None)
     _, found = said(place, "padded codes", "audit", "theirs", "--metric", "metric.toml", "--id", "ref")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, ScorecardDisplay, TableMetric, WeightedLp
+from likewise.exceptions import InvalidInputError
 
 METRIC = TableMetric(
     {"income": 0.02, "age": 0.01, "school": 0.05, "debt": 0.01, "shoe size": 0.0},
@@ -420,3 +421,17 @@ def test_bad_questions_are_refused(model, others):
         model.explain(others, outcome="yes")
     with pytest.raises(ValueError, match="n must be a whole number"):
         model.reasons(others, n=0)
+
+
+def test_names_that_differ_in_case_alone_are_refused_in_sql():
+    """A database would take both for the first: quotes do not tell them apart in SQLite, DuckDB or MySQL."""
+    X = pd.DataFrame({"Age": np.arange(40.0), "age": np.arange(40.0)[::-1] % 7, "other": np.arange(40.0) % 3})
+
+    def fitted(table):
+        return AdditiveClassifier(WeightedLp(dict.fromkeys(table, 0.02))).fit(table, np.arange(40) % 2)
+
+    with pytest.raises(
+        InvalidInputError, match=r"differ in more than upper and lower case; got \['Age', 'age', 'other"
+    ):
+        fitted(X).to_sql()
+    assert '"years"' in fitted(X.rename(columns={"age": "years"})).to_sql()

@@ -49,7 +49,7 @@ class Attack:
     ----------
     pair : DataFrame of two rows or None
         The two people, in the columns in which people are given; an array, if these have no names. None if all pairs
-        tried are at distance 0 and have equal outputs.
+        tried have equal outputs.
     difference : float
         Of their outputs: total variation of class probabilities, or absolute difference of numbers (a share of the
         output range, if there is one).
@@ -125,7 +125,7 @@ class Attack:
                 f"differ by {self.difference:.3g} at D = {self.distance:.3g}."
             )
         elif self.pair is None:
-            found = "All pairs tried are at distance 0 and have equal outputs."
+            found = "All pairs tried have equal outputs."
         else:
             found = f"No pair was found to exceed it; the closest used {self.largest_share:.2%} of what is allowed."
         words = (

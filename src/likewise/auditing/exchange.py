@@ -212,5 +212,8 @@ def shown_pair(space: InputSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:
     outputs, probable = space.answers(np.stack([a, b]))
     scores = space.labels(probable=probable).pairs(outputs[:1], outputs[1:])
     table = space.people(np.stack([a, b]))
-    table["score"] = [float(scores["score_a"].iloc[0]), float(scores["score_b"].iloc[0])]
+    name = "score"
+    while name in table:  # a column of the people
+        name = f"model's {name}"
+    table[name] = [float(scores["score_a"].iloc[0]), float(scores["score_b"].iloc[0])]
     return table

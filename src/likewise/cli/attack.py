@@ -88,7 +88,8 @@ def attack(
         f"distance D of {100 * found.distance:.4g}; {100 * max(0.0, found.excess_over_bound):.4g} more than {what}."
     )
     if found.pair is None:
-        text = f"No pair was found: all {found.n_pairs:,} pairs tried have equal scores."
+        who = f", of people who differ in {' and '.join(only)} alone," if only else ""
+        text = f"No pair was found: all {found.n_pairs:,} pairs tried{who} have equal scores."
     echo(
         text,
         n_pairs=found.n_pairs,

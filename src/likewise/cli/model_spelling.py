@@ -15,8 +15,8 @@ from likewise.cli.column_kinds import read_numbers, with_blanks
 from likewise.cli.console import Dialect, Note
 from likewise.cli.table_io import some_values, unseen_note
 from likewise.exceptions import FileError
-from likewise.inspection.known_values import known_values
 from likewise.kernel.columns import UNSEEN, LevelIndex, canonical_category
+from likewise.known_values import known_values
 
 _BOOSTERS = ("xgboost", "lightgbm", "catboost")
 _ASKED = 1000  # people whose outputs are compared under two spellings

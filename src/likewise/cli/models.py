@@ -109,7 +109,8 @@ def answers_of(model: Any, people: pd.DataFrame) -> Any:
     """What a model of another system answers for the people; raises if it knows no value of a column."""
     import pandas as pd
 
-    from likewise.ask import answers, as_taken, check_known
+    from likewise.ask import answers, as_taken
+    from likewise.known_values import check_known
 
     taken = as_taken(model, people)
     check_known(model, taken)
