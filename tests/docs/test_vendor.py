@@ -43,14 +43,15 @@ def test_the_effect(results):
     outside = 1 - names["domain"].holds(names["people"].round({"loan_to_price": 2})).mean()
     (direction,) = found.directions.to_dict("records")
     assert direction["favoured"] == "male"
-    assert direction["mean_low"] > 0
+    low, high = (100 * end for end in found.mean_interval)
     for words in (
-        f"{100 * found.mean:.1f} points on average, with a confidence interval for the population, and "
+        f"{100 * found.mean:.1f} points on average, {low:.1f} to {high:.0f} in the population at 95%, and "
         f"{100 * found.on_people['effect'].max():.0f} points for one of them",
         f"Her score is {lowest:.0%}, his {highest:.0%}.",
         f"the answer is **{100 * found.found:.1f} points**",
         f"The {outside:.0%} of the applicants who are outside",
-        f"here men, by {100 * direction['mean']:.1f} points on average, with an interval that excludes 0",
+        f"here men, by {100 * direction['mean']:.1f} points on average among these people "
+        f"({100 * direction['mean_low']:.1f} to {100 * direction['mean_high']:.1f} in the population)",
     ):
         assert words in PAGE
     assert f"{100 * found.proven:.1f}" == f"{100 * found.found:.1f}"

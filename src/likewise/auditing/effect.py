@@ -20,7 +20,7 @@ from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
 from likewise.auditing.excess import Excess, smallest_excess
-from likewise.auditing.exchange import Exchange, mean_interval, shown_pair
+from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.verification.base import InputSpace, Limits, Proof
@@ -48,8 +48,15 @@ class Effect:
     on_people : DataFrame
         One row per person of X: ``score``, the ``lowest`` and the ``highest`` score with other values in the columns,
         what these values are (``lowest if``, ``highest if``), and ``effect``, the largest difference.
-    mean, mean_interval : float and tuple of float
-        Mean of ``effect``, and its 95% confidence interval for the population that X was drawn from.
+    mean : float
+        Mean of ``effect``.
+    mean_interval : tuple of float or None
+        Its 95% confidence interval for the population that X was drawn from, valid for every number of people. None for
+        numbers without an output range, and if not all values were tried.
+    tried : str
+        Which values of the columns everybody was given.
+    all_tried : bool
+        Whether these are all values of the domain, or all that people have. If not, effects may be larger.
     directions : DataFrame
         For every two values: which is ``favoured`` ``over`` which on average, by how much (``mean``), for what
         ``share`` of people, both with 95% confidence intervals, and by how much at most.
@@ -81,7 +88,9 @@ class Effect:
     sets: tuple[OneHot, ...]
     on_people: pd.DataFrame
     mean: float
-    mean_interval: tuple[float, float]
+    mean_interval: tuple[float, float] | None
+    tried: str
+    all_tried: bool
     directions: pd.DataFrame
     groups: pd.DataFrame
     found: float
@@ -106,9 +115,8 @@ class Effect:
         """What was found and proven, in a line."""
         names = " and ".join(map(str, self.columns))
         largest = float(self.on_people["effect"].max())
-        text = (
-            f"exchanging {names} alone changes outputs by up to {largest:.4g} for these {len(self.on_people):,} people"
-        )
+        up_to = f"up to {largest:.4g}{'' if self.all_tried else ' or more'}"
+        text = f"exchanging {names} alone changes outputs by {up_to} for these {len(self.on_people):,} people"
         if self.pair is not None:
             text += f", by {self.found:.4g} for the worst pair found, "
             if self.proven is None:
@@ -132,7 +140,7 @@ class Effect:
     @property
     def coverage(self) -> str:
         """What was compared, what is proven and how, and what is not covered."""
-        text = self.headline[0].upper() + self.headline[1:] + ". "
+        text = self.headline[0].upper() + self.headline[1:] + f". Everybody was given {self.tried}. "
         text += f"Proof: {self.how}. " if self.proven is not None else f"No proof: {self.how}. "
         text += (
             "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
@@ -250,8 +258,7 @@ def effect(
         if not columns:
             raise InvalidInputError("column must name at least one column of X; got none.")
         exchange = Exchange.of(space, columns)
-        shares = exchange.probable or space.output_range is not None
-        unit = 1.0 if shares else float(np.ptp(exchange.outputs)) or 1.0
+        unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
         limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit), check_tolerance(None, unit)
         a, b, effects = exchange.pairs()
         inside = space.holds(a) & space.holds(b)
@@ -270,7 +277,9 @@ def effect(
         sets=space.sets,
         on_people=exchange.table(),
         mean=float(sizes.mean()),
-        mean_interval=mean_interval(sizes),
+        mean_interval=exchange.mean_interval(),
+        tried=exchange.given.statement,
+        all_tried=exchange.given.all_tried,
         directions=exchange.directions(),
         groups=exchange.groups(),
         found=found,
