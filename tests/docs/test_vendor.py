@@ -72,5 +72,5 @@ def test_who_is_favoured_and_by_how_much_groups_differ(results):
 
 
 def test_the_files_that_are_reviewed(results):
-    _, told = results
-    assert f"here {told['review']['n_files']} of {told['review']['n_denied']}, those with most comparators first" in PAGE
+    review = results[1]["review"]
+    assert f"here {review['n_files']} of {review['n_denied']}, those with most comparators first" in PAGE
