@@ -51,7 +51,7 @@ class GroupGaps:
     @property
     def headline(self) -> str:
         """What the gap shows that comes closest to its limit, or exceeds it most."""
-        row = self.gaps.loc[(self.gaps["gap"].abs() - self.gaps["allowed"]).idxmax()]
+        row = self.gaps.iloc[int(np.argmax(self.gaps["gap"].abs() - self.gaps["allowed"]))]
         gap, allowed = abs(row["gap"]), row["allowed"]
         text = f"mean outputs of {row['value']} and of all others differ by {gap:.3g}, "
         if gap > allowed:
@@ -127,7 +127,8 @@ def group_gaps(
     where, values = pd.factorize(given[name], use_na_sentinel=False)
     if not 2 <= len(values) <= _MOST_VALUES:
         raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
-    weights, rows = metric.weights_of(people.encoder), []
+    weights = metric.weights_of(people.encoder)
+    rows: list[tuple[Any, ...]] = []
     points = Points.of(people, None if weights.splits is None else weights)
     shuffles = [np.random.default_rng(seed).permutation(where) for seed in range(_SHUFFLES)]
     for k in np.argsort([str(value) for value in values], kind="stable"):
