@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from likewise.auditing.effect import effect
 from likewise.verification.base import InputSpace, Limits
 from likewise.verification.interaction_bounds import InteractionModel, prove_interactions
-from small_domain import brute_force, one_hot, outputs, people
+from small_domain import EVERYBODY, brute_force, one_hot, outputs, people
 
 LIMITS = Limits(None, 2000, 1e-6)
 COLUMNS = (["sex"], ["age"], ["income"], ["region", "sex"])
@@ -99,3 +99,17 @@ def test_what_is_not_read_says_why():
     assert "the score is not linear in 'income'" in effect(squares, X, "sex").how
     trees = make_pipeline(one_hot(), PolynomialFeatures(2), DecisionTreeClassifier()).fit(X, y)
     assert "in front of linear models only, not DecisionTreeClassifier" in effect(trees, X, "sex").how
+
+
+def test_one_hot_columns_of_the_table_are_one_column():
+    """A model of products of 0/1 columns that sum to 1: everybody has exactly one of them."""
+    X, y = people(7)
+    bits = pd.get_dummies(EVERYBODY, columns=["sex", "region"], dtype=float)
+    X = pd.get_dummies(X, columns=["sex", "region"], dtype=float)
+    model = make_pipeline(PolynomialFeatures(2, interaction_only=True), LogisticRegression(C=10, max_iter=3000)).fit(
+        X, y
+    )
+    columns = ["sex_f", "sex_m"]
+    truth, result = brute_force(model, columns, bits), effect(model, X, "sex_f", tolerance=1e-6)
+    assert result.columns == columns
+    assert truth <= result.proven <= truth + 2e-6

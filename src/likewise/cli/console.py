@@ -301,6 +301,16 @@ _CARRIED = ("--task", "--delimiter", "--encoding", "--decimal", "--categorical",
 """Options on how to read a table, which the suggested next command needs too."""
 
 
+def rows_are(id_column: str | None) -> str:
+    """How people are named in a table: by the ids, or by rows, counted from 1 as in messages."""
+    return "row 1 is the first person of the table" if id_column is None else f"by {id_column}"
+
+
+def name_people(rows: pd.Series[Any], ids: Any) -> Any:
+    """Ids of people at these positions, or their row numbers, as in `rows_are`."""
+    return rows.to_numpy() + 1 if ids is None else ids[rows.to_numpy()]
+
+
 def next_command(name: str, *words: object) -> str:
     """A command to run next on the same table, quoted for a shell.
 

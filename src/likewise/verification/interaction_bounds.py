@@ -102,8 +102,9 @@ class InteractionModel:
     @classmethod
     def read(cls, space: InputSpace) -> InteractionModel:
         """Read a linear model behind products of preprocessed columns, or raise `UnprovableError` with the reason."""
-        columns = space.names if space.as_array else list(space.given(space.rows[:1]).columns)
-        where = [space.names.index(name) for name in columns]
+        taken = space.given(space.rows[:1])
+        columns = list(taken.columns) if hasattr(taken, "columns") and not space.as_array else space.encoder.names
+        where = [space.column_of[space.encoder.names.index(name)] for name in columns]
         read = Preprocessing.of(space.model, len(where), products=True)
         coef, intercept, link = linear_scores_of(read.last)
         if len(read.sources) != coef.shape[1]:
@@ -112,11 +113,14 @@ class InteractionModel:
         coef, intercept = (coef[1:] - coef[:1], intercept[1:] - intercept[:1]) if binary else (coef, intercept)
         groups: dict[tuple[int, ...], list[int]] = {}
         for j, source in enumerate(read.sources):
-            groups.setdefault(() if source is None else tuple(sorted(where[i] for i in source.columns)), []).append(j)
+            groups.setdefault(() if source is None else tuple(sorted({where[i] for i in source.columns})), []).append(j)
         linear = [
-            all(source is None or source.is_linear_in(k) for source in read.sources for k in [where.index(i)])
-            if i in where
-            else True
+            all(
+                source is None or source.is_linear_in(k)
+                for source in read.sources
+                for k in range(len(where))
+                if where[k] == i
+            )
             for i in range(len(space.names))
         ]
         nodes = [_nodes(space, i, linear[i]) for i in range(len(space.names))]
@@ -171,7 +175,7 @@ class InteractionModel:
 
 def _nodes(space: InputSpace, column: int, linear: bool) -> Nodes:
     """All values of a column, or some between which the score is linear."""
-    held = space.domain.columns[space.names[column]]
+    held = space.held[column]
     if isinstance(held, CategoricalDomain):
         codes = space.codes(column)
         return Nodes(codes, 0, list(range(len(codes))))
@@ -281,7 +285,7 @@ class _Search:
             first[:, self.exchanged], second[:, self.exchanged] = self.corners[pair[0]], self.corners[pair[1]]
             people = self.model.people(first), self.model.people(second)
             low, high = (curve.value(self.model.scores(each)[:, 0]) for each in (first, second))
-            fine = self.model.space.keeps_rules(people[0]) & self.model.space.keeps_rules(people[1])
+            fine = self.model.space.holds(people[0]) & self.model.space.holds(people[1])
             gaps = np.where(fine, high - low, -np.inf)
             k = int(gaps.argmax())
             if not gaps[k] > best:
@@ -292,7 +296,7 @@ class _Search:
 def prove_interactions(model: InteractionModel, exchanged: Sequence[int], limits: Limits) -> Proof:
     """The largest rise over corners and, for one score, a search over boxes of the other columns."""
     names = " for a sum of products of columns, which is linear in each number"
-    if model.space.domain.rules:
+    if model.space.rules:
         names += "; the rules of the domain were not used"
     if model.curve is None:
         n_scores = model.tables[()].shape[-1]
