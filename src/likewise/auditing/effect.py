@@ -15,7 +15,7 @@ from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
-from likewise._validation import check_count, check_names, check_output_range, check_positive, short_repr
+from likewise._validation import check_count, check_output_range, check_positive, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
@@ -25,6 +25,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
+from likewise.verification.one_hot import OneHot, told
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
@@ -42,6 +43,8 @@ class Effect:
     ----------
     columns : list
         The columns that are exchanged.
+    sets : tuple of OneHot
+        Sets of 0/1 columns of which everybody has exactly one 1. They are exchanged, and searched, as one column.
     on_people : DataFrame
         One row per person of X: ``score``, the ``lowest`` and the ``highest`` score with other values in the columns,
         what these values are (``lowest if``, ``highest if``), and ``effect``, the largest difference.
@@ -82,6 +85,7 @@ class Effect:
     """
 
     columns: list[Any]
+    sets: tuple[OneHot, ...]
     on_people: pd.DataFrame
     mean: float
     mean_interval: tuple[float, float] | None
@@ -142,6 +146,8 @@ class Effect:
             "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
             "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
         )
+        if self.sets:
+            text += f" Everybody has exactly one 1 in each of these sets of columns: {told(self.sets)}."
         return text
 
     def __repr__(self) -> str:
@@ -200,7 +206,8 @@ def effect(
     X : DataFrame or array-like of shape (n_samples, n_features)
         People with the columns that the model takes.
     column : column name, or list of them
-        Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on.
+        Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on. Of a set of
+        0/1 columns with exactly one 1, such as sex_f and sex_m, any of them stands for all, and so does "sex".
     metric : Metric, optional
         Also find the smallest e with ``TV <= D + e`` for all people of the domain, see ``Effect.excess``.
     domain : Domain, optional
@@ -247,10 +254,9 @@ def effect(
     max_boxes = None if max_boxes is None else check_count("max_boxes", max_boxes)
     with single_threaded_blas():
         space = InputSpace.of(model, X, metric, domain, limits_of_outputs)
-        names = check_names("column", column if isinstance(column, (list, tuple)) else [column], space.names)
-        if not names:
+        columns = space.positions("column", column if isinstance(column, (list, tuple)) else [column])
+        if not columns:
             raise InvalidInputError("column must name at least one column of X; got none.")
-        columns = [space.names.index(name) for name in names]
         exchange = Exchange.of(space, columns)
         unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
         limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit), check_tolerance(None, unit)
@@ -267,7 +273,8 @@ def effect(
         excess = None if metric is None else smallest_excess(space, metric, limits, n_queries, rng)
     sizes = exchange.effects
     return Effect(
-        columns=names,
+        columns=space.members(columns),
+        sets=space.sets,
         on_people=exchange.table(),
         mean=float(sizes.mean()),
         mean_interval=exchange.mean_interval(),

@@ -122,9 +122,9 @@ class Exchange:
 
     def _words(self, chosen: Any) -> list[Any]:
         """The alternatives that were chosen; the person's own values are those of their row."""
-        names = [self.space.names[i] for i in self.columns]
-        shown = self.space.people(self._filled(self.given.values))[names].astype(object)
-        own = self.space.table[names].astype(object).reset_index(drop=True)
+        made = self._filled(self.given.values)
+        shown = self.space.words(self.space.people(made), made, self.columns)
+        own = self.space.words(self.space.table, self.space.rows, self.columns)
         words = []
         for i, k in enumerate(chosen.tolist()):
             values = (shown.iloc[k] if k < len(shown) else own.iloc[i]).tolist()
@@ -169,7 +169,8 @@ class Exchange:
         """Mean and largest effect for people by their own values, with intervals as in `mean_interval`."""
         names = [self.space.names[i] for i in self.columns]
         effects, rows = pd.Series(self.effects), []
-        own = self.space.table[names].astype(object).where(self.space.table[names].notna(), "blank")
+        own = self.space.words(self.space.table, self.space.rows, self.columns)
+        own = own.where(own.notna(), "blank")
         if len(names) > 1 or own[names[0]].nunique() > _FEWEST:
             return pd.DataFrame(columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
         for value, members in effects.groupby(own[names[0]].map(str).to_numpy()):
@@ -206,7 +207,7 @@ class Alternatives(NamedTuple):
             chosen = all_seen[np.argsort(-counts, kind="stable")[:most]]
             return cls._of_people(np.where(np.isinf(chosen), np.nan, chosen), len(all_seen), most, "combinations")
         (column,) = columns
-        held = space.domain.columns[space.names[column]]
+        held = space.held[column]
         if isinstance(held, CategoricalDomain):
             values = space.codes(column)
             return cls(values[:, None], True, f"{_all(len(values))} values of the domain")
@@ -228,7 +229,7 @@ def _all(n: int) -> str:
 
 def spread_numbers(space: InputSpace, column: int, n_values: int) -> FloatArray:
     """Numbers of a column: the ends of its domain, those of people or quantiles, and a blank if there may be one."""
-    held = space.domain.columns[space.names[column]]
+    held = space.held[column]
     assert not isinstance(held, CategoricalDomain)
     seen = space.rows[:, column]
     seen = seen[~np.isnan(seen) & held.holds(seen)]

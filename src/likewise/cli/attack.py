@@ -112,7 +112,13 @@ def attack(
 
 @click.command()
 @model_option(required=True)
-@click.option("--column", "columns", multiple=True, required=True, help="Column to exchange; repeat it for several.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    required=True,
+    help="Column to exchange, or what a set of 0/1 columns is called; repeat it for several.",
+)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, for its domain and the smallest excess.")
 @click.option(
     "--seconds",
@@ -193,6 +199,9 @@ def _echo_effect(echo: Output, found: Effect) -> None:
     from likewise.auditing.effect import rounded_up
 
     names = " and ".join(map(str, found.columns))
+    for each in found.sets:
+        if set(each.members) <= set(found.columns):
+            echo(f"Exchanged together, as everybody here has exactly one 1 in them: {each}.\n")
     largest = float(found.on_people["effect"].max())
     interval, more = "", "" if found.all_tried else " or more"
     if found.mean_interval is not None:

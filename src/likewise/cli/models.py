@@ -111,9 +111,11 @@ def class_named(name: str | None, classes: Any, option: str = "--favourable") ->
 
 
 def check_taken(option: str, names: Sequence[str], people: pd.DataFrame) -> None:
-    """Raise if an option names a column that the model does not take."""
+    """Raise if an option names a column that the model does not take, or a set of 0/1 columns."""
+    from likewise.verification.one_hot import find_one_hot
+
     for name in names:
-        if name not in people.columns:
+        if name not in people.columns and name not in {each.name for each in find_one_hot(people)}:
             listed = ", ".join(map(str, people.columns))
             raise InvalidInputError(f"{option} must name columns that the model takes, {listed}; got {name!r}.")
 
