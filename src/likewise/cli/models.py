@@ -222,8 +222,9 @@ class PeopleSource:
                 f"--scores beside --model must be one number per person; {self.scores!r} has blanks or text, or the "
                 "model answers with labels or several classes. Leave --scores out."
             )
-        digits = [re.search(r"[.,](\d+)$", str(value)) for value in whole[self.scores].unique()]
-        step = 10.0 ** -max((len(each[1]) for each in digits if each), default=0)
+        found_digits = [re.search(r"[.,](\d+)$", str(value)) for value in whole[self.scores].tolist()]
+        digits = [0 if each is None else len(each[1]) for each in found_digits]
+        step = 10.0 ** -float(np.quantile(digits, 0.95, method="lower"))  # a few may be sums, with more digits
         tolerance = step / 2 + 1e-6 * max(1.0, float(np.abs(given.values).max()))
         gaps = np.abs(found - given.values)
         worst, n = int(gaps.argmax()), int((gaps > tolerance).sum())
