@@ -62,7 +62,7 @@ def attack(
 
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
-    model = load_any_model(model_name)
+    model = load_any_model(model_name, source.categories)
     own: Any = getattr(model, "guarantee_", None)
     if metric_file is None and own is None:
         raise InvalidInputError("Give --metric as well: only models of likewise have one.")
@@ -160,7 +160,7 @@ def effect(
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
     file = None if metric_file is None else read_metric_file(metric_file)
-    model = load_any_model(model_name)
+    model = load_any_model(model_name, source.categories)
     X, ids = source.load(echo, model)
     check_taken("--column", columns, X)
     with echo.busy("Bounding"):
