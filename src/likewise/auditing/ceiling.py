@@ -79,8 +79,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     0.75
     """
     metric = check_metric(metric)
-    people = metric.encode_rows(X)
-    weights = metric.weights_of(people.encoder)
+    weights, people = metric.read(X)
     points = Points.of(people, None if splits_of(weights) is None else weights)
     with checking():
         labels = np.asarray(y)

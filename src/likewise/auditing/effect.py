@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
-from likewise._validation import check_count, check_names, check_output_range, check_positive, short_repr
+from likewise._validation import check_count, check_output_range, check_positive, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
@@ -25,6 +26,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
+from likewise.verification.one_hot import OneHot, told
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
@@ -42,6 +44,8 @@ class Effect:
     ----------
     columns : list
         The columns that are exchanged.
+    sets : tuple of OneHot
+        Sets of 0/1 columns of which everybody has exactly one 1. They are exchanged, and searched, as one column.
     on_people : DataFrame
         One row per person of X: ``score``, the ``lowest`` and the ``highest`` score with other values in the columns,
         what these values are (``lowest if``, ``highest if``), and ``effect``, the largest difference.
@@ -55,8 +59,11 @@ class Effect:
     all_tried : bool
         Whether these are all values of the domain, or all that people have. If not, effects may be larger.
     directions : DataFrame
-        For every two values: which is ``favoured`` ``over`` which on average, by how much (``mean``), for what
+        For every two values: which is ``favoured`` ``over`` which (``higher`` and ``lower``, if it is not known which
+        is favourable) on average, by how much (``mean``), for what
         ``share`` of people, both with 95% confidence intervals, and by how much at most.
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     groups : DataFrame
         Mean and largest effect for people by their own value.
     found : float
@@ -82,12 +89,14 @@ class Effect:
     """
 
     columns: list[Any]
+    sets: tuple[OneHot, ...]
     on_people: pd.DataFrame
     mean: float
     mean_interval: tuple[float, float] | None
     tried: str
     all_tried: bool
     directions: pd.DataFrame
+    favourable: str
     groups: pd.DataFrame
     found: float
     pair: pd.DataFrame | None
@@ -142,6 +151,8 @@ class Effect:
             "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
             "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
         )
+        if self.sets:
+            text += f" Everybody has exactly one 1 in each of these sets of columns: {told(self.sets)}."
         return text
 
     def __repr__(self) -> str:
@@ -174,6 +185,7 @@ def effect(
     *,
     domain: Domain | None = None,
     output_range: tuple[float, float] | None = None,
+    favourable: Any = None,
     max_seconds: float | None = 60.0,
     max_boxes: int | None = None,
     tolerance: float = 1e-4,
@@ -189,10 +201,11 @@ def effect(
     -----------------------
     The bound holds for all people of the domain, seen or not, and for the model as it computes, rounding included. It
     is in closed form for linear and additive models (this package's scorecards, EBM without interactions); by a search
-    over boxes of people for trees, forests and boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of
-    the difference of two copies for ReLU networks. It is an upper bound, and for three or more classes it may stay
-    above the worst pair there is (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People
-    outside the domain, and columns that stand in for this one, are not covered.
+    over boxes of people for linear models behind products of columns (`PolynomialFeatures`), and for trees, forests and
+    boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of the difference of two copies for ReLU
+    networks. It is an upper bound, and for three or more classes it may stay above the worst pair there is
+    (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People outside the domain, and
+    columns that stand in for this one, are not covered.
 
     Parameters
     ----------
@@ -200,13 +213,18 @@ def effect(
     X : DataFrame or array-like of shape (n_samples, n_features)
         People with the columns that the model takes.
     column : column name, or list of them
-        Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on.
+        Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on. Of a set of
+        0/1 columns with exactly one 1, such as sex_f and sex_m, any of them stands for all, and so does "sex".
     metric : Metric, optional
         Also find the smallest e with ``TV <= D + e`` for all people of the domain, see ``Effect.excess``.
     domain : Domain, optional
         What each column can hold; learned from `X` if it is not given.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of predicted numbers. Differences are then shares of ``b - a``.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is said which value gets the higher score.
     max_seconds : float or None, default=60
         Processor time for the proof, where it takes a search. None for no limit.
     max_boxes : int, optional
@@ -247,11 +265,12 @@ def effect(
     max_boxes = None if max_boxes is None else check_count("max_boxes", max_boxes)
     with single_threaded_blas():
         space = InputSpace.of(model, X, metric, domain, limits_of_outputs)
-        names = check_names("column", column if isinstance(column, (list, tuple)) else [column], space.names)
-        if not names:
+        columns = space.positions("column", column if isinstance(column, (list, tuple)) else [column])
+        if not columns:
             raise InvalidInputError("column must name at least one column of X; got none.")
-        columns = [space.names.index(name) for name in names]
         exchange = Exchange.of(space, columns)
+        classes = space.labels(probable=exchange.probable).classes
+        direction = Direction.of(favourable, classes, exchange.outputs.shape[2])
         unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
         limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit), check_tolerance(None, unit)
         a, b, effects = exchange.pairs()
@@ -267,13 +286,15 @@ def effect(
         excess = None if metric is None else smallest_excess(space, metric, limits, n_queries, rng)
     sizes = exchange.effects
     return Effect(
-        columns=names,
+        columns=space.members(columns),
+        sets=space.sets,
         on_people=exchange.table(),
         mean=float(sizes.mean()),
         mean_interval=exchange.mean_interval(),
         tried=exchange.given.statement,
         all_tried=exchange.given.all_tried,
-        directions=exchange.directions(),
+        directions=exchange.directions(direction),
+        favourable=direction.text,
         groups=exchange.groups(),
         found=found,
         pair=shown_pair(space, first, second) if found > rounding else None,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._typing import FloatArray
 from likewise.auditing.intervals import mean_interval, share_interval
 from likewise.verification.base import InputSpace
@@ -122,9 +123,9 @@ class Exchange:
 
     def _words(self, chosen: Any) -> list[Any]:
         """The alternatives that were chosen; the person's own values are those of their row."""
-        names = [self.space.names[i] for i in self.columns]
-        shown = self.space.people(self._filled(self.given.values))[names].astype(object)
-        own = self.space.table[names].astype(object).reset_index(drop=True)
+        made = self._filled(self.given.values)
+        shown = self.space.words(self.space.people(made), made, self.columns)
+        own = self.space.words(self.space.table, self.space.rows, self.columns)
         words = []
         for i, k in enumerate(chosen.tolist()):
             values = (shown.iloc[k] if k < len(shown) else own.iloc[i]).tolist()
@@ -136,19 +137,23 @@ class Exchange:
         rows[:, self.columns] = values
         return rows
 
-    def directions(self) -> pd.DataFrame:
+    def directions(self, direction: Direction) -> pd.DataFrame:
         """For every two alternatives: by how much the first is favoured, on average, and for how many people.
 
-        Only for one output, and up to eight alternatives. Means of outputs without limits have no interval.
+        If no direction is known, by how much its score is higher. Only for one output that counts, and up to eight
+        alternatives. Means of outputs without limits have no interval.
         """
-        names = ["favoured", "over", "mean", "mean_low", "mean_high", "share", "share_low", "share_high", "largest"]
+        ends = ("favoured", "over") if direction.sign else direction.names
+        names = [*ends, "mean", "mean_low", "mean_high", "share", "share_low", "share_high", "largest"]
         m = len(self.given.values)
-        if self.outputs.shape[2] > 1 or m > _LISTED:
+        several = self.outputs.shape[2] > 1
+        if (several and direction.position is None) or m > _LISTED:
             return pd.DataFrame(columns=names)
         words, rows = self._words(np.arange(m)), []
+        gains = direction.gains(self.outputs) * (2 if several else 1)  # of several classes, outputs are halves
         for i in range(m):
             for j in range(i):
-                gap = self.outputs[:, i, 0] - self.outputs[:, j, 0]
+                gap = gains[:, i] - gains[:, j]
                 first, second, sign = (i, j, 1.0) if gap.mean() >= 0 else (j, i, -1.0)
                 favoured = int((sign * gap > 0).sum())
                 rows.append(
@@ -169,7 +174,8 @@ class Exchange:
         """Mean and largest effect for people by their own values, with intervals as in `mean_interval`."""
         names = [self.space.names[i] for i in self.columns]
         effects, rows = pd.Series(self.effects), []
-        own = self.space.table[names].astype(object).where(self.space.table[names].notna(), "blank")
+        own = self.space.words(self.space.table, self.space.rows, self.columns)
+        own = own.where(own.notna(), "blank")
         if len(names) > 1 or own[names[0]].nunique() > _FEWEST:
             return pd.DataFrame(columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
         for value, members in effects.groupby(own[names[0]].map(str).to_numpy()):
@@ -206,7 +212,7 @@ class Alternatives(NamedTuple):
             chosen = all_seen[np.argsort(-counts, kind="stable")[:most]]
             return cls._of_people(np.where(np.isinf(chosen), np.nan, chosen), len(all_seen), most, "combinations")
         (column,) = columns
-        held = space.domain.columns[space.names[column]]
+        held = space.held[column]
         if isinstance(held, CategoricalDomain):
             values = space.codes(column)
             return cls(values[:, None], True, f"{_all(len(values))} values of the domain")
@@ -228,7 +234,7 @@ def _all(n: int) -> str:
 
 def spread_numbers(space: InputSpace, column: int, n_values: int) -> FloatArray:
     """Numbers of a column: the ends of its domain, those of people or quantiles, and a blank if there may be one."""
-    held = space.domain.columns[space.names[column]]
+    held = space.held[column]
     assert not isinstance(held, CategoricalDomain)
     seen = space.rows[:, column]
     seen = seen[~np.isnan(seen) & held.holds(seen)]

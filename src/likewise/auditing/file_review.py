@@ -418,8 +418,7 @@ class _Search:
             fine = self.limits.no_better(block, granted)
             distances = np.zeros(fine.shape)
             if self.metric is not None and self.people is not None:
-                a, b = np.repeat(block, len(granted)), np.tile(granted, len(block))
-                distances = self.metric.between(self.people.take(a), self.people.take(b)).reshape(fine.shape)
+                distances = self.metric.cross(self.people.take(block), self.people.take(granted))
             fine &= distances <= self.threshold
             for i in np.flatnonzero(fine.any(axis=1)):
                 order = np.flatnonzero(fine[i])

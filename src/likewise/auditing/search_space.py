@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,9 +16,10 @@ from likewise._validation import check_names, short_repr
 from likewise.ask import unseen_value
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN, CategoricalColumn, NumericColumn
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People, is_table
-from likewise.metrics.base import Metric
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
+from likewise.verification.one_hot import OneHot
 
 _MAX_STARTS = 2**16
 _MAX_BREAKPOINTS = 4096  # per column
@@ -33,7 +34,8 @@ class SearchSpace:
 
     Attributes
     ----------
-    encoder : Encoder
+    metric : BoundMetric
+        Bound to the columns that are searched.
     starts : ndarray of shape (n_starts, n_columns)
         Encoded people from whom a search starts.
     low, high : ndarray of shape (n_columns,)
@@ -56,7 +58,7 @@ class SearchSpace:
         Kinds of values that the model refuses.
     """
 
-    encoder: Encoder
+    metric: BoundMetric
     starts: FloatArray
     low: FloatArray
     high: FloatArray
@@ -68,6 +70,11 @@ class SearchSpace:
     with_tables: bool
     spell: Callable[[FloatArray], Any] | None = None
     refused: tuple[str, ...] = ()
+
+    @property
+    def encoder(self) -> Encoder:
+        """Of the columns."""
+        return self.metric.schema
 
     @property
     def continuous(self) -> BoolArray:
@@ -188,20 +195,18 @@ class SearchSpace:
 
 
 def build_search_space(
-    metric: Metric,
-    encoder: Encoder,
+    metric: BoundMetric,
     rows: FloatArray | None,
     known: list[FloatArray],
     *,
     with_tables: bool = True,
     spell: Callable[[FloatArray], Any] | None = None,
 ) -> SearchSpace:
-    """Build the search space from a metric, an encoder, and people or breakpoints.
+    """Build the search space from a metric, and people or breakpoints.
 
     Parameters
     ----------
-    metric : Metric
-    encoder : Encoder
+    metric : BoundMetric
     rows : ndarray of shape (n_samples, n_columns), or None
         Encoded people.
     known : list of ndarray
@@ -213,8 +218,7 @@ def build_search_space(
     """
     if rows is not None and not len(rows):
         raise InvalidInputError("X must hold at least one person to start from; got none.")
-    numbers, d = encoder.is_number, len(encoder.names)
-    weights = metric.known_weights(encoder)
+    encoder, numbers, d = metric.schema, metric.is_number, len(metric.schema.names)
     choices = tuple(_codes(encoder, i) for i in range(d))
     breakpoints = tuple(_breakpoints(known[i], None if rows is None else rows[:, i]) for i in range(d))
     low, high = np.zeros(d), np.ones(d)
@@ -222,21 +226,21 @@ def build_search_space(
         present = breakpoints[i] if rows is None else rows[~np.isnan(rows[:, i]), i]
         if len(present):
             low[i], high[i] = present.min(), present.max()
-        elif rows is None and not len(choices[i]) and (weights is None or weights.matters[i]):
+        elif rows is None and not len(choices[i]) and (not metric.has_parts or metric.matters[i]):
             raise InvalidInputError(
                 f"X must be given: the model does not say where the numbers of {encoder.names[i]!r} lie. Pass people "
                 "like those it was fitted on."
             )
     span = np.where(high > low, high - low, 1.0)
-    if weights is None:
+    if not metric.has_parts:
         scales, nullable, p = 1 / span, np.zeros(d, dtype=bool), 2.0
         if rows is not None:
             nullable = numbers & np.isnan(rows).any(axis=0)
     else:
-        scales, nullable, p = weights.scales, numbers & ~np.isnan(weights.missing), weights.p
+        scales, nullable, p = metric.scales, numbers & ~np.isnan(metric.missing), metric.p
     continuous = np.array([not len(values) for values in choices])
     space = SearchSpace(
-        encoder, np.zeros((1, d)), low, high, scales, p, breakpoints, choices, nullable & continuous, with_tables, spell
+        metric, np.zeros((1, d)), low, high, scales, p, breakpoints, choices, nullable & continuous, with_tables, spell
     )
     if rows is None:
         rows = _synthetic_rows(space)
@@ -245,29 +249,32 @@ def build_search_space(
 
 @dataclass(frozen=True, eq=False)
 class Restriction:
-    """Moves groups of people into a domain, and makes the members of a group differ in some columns alone.
+    """Moves groups of people to where they may be, and makes the members of a group differ in some columns alone.
 
     Attributes
     ----------
     space : SearchSpace
-    domain : Domain
-        What each column can hold.
+    domain : Domain or None
+        What each column can hold; None for anything.
     only : list of int, or None
         Columns in which the members of a group may differ; None for all.
+    sets : list of OneHot
+        Columns of which everybody has exactly one 1.
     """
 
     space: SearchSpace
-    domain: Domain
+    domain: Domain | None
     only: list[int] | None
+    sets: Sequence[OneHot] = ()
 
     def __call__(self, groups: FloatArray) -> FloatArray:
-        """The groups, shape (n_groups, n_members, n_columns), with everybody in the domain."""
+        """The groups, shape (n_groups, n_members, n_columns), with everybody where they may be."""
         groups = groups.copy()
         if self.only is not None:
             shared = np.setdiff1d(np.arange(groups.shape[2]), self.only)
             groups[:, :, shared] = groups[:, :1, shared]
-        for i, name in enumerate(self.space.encoder.names):
-            held = self.domain.columns[name]
+        for i, name in enumerate(self.space.encoder.names if self.domain is not None else ()):
+            held = self.domain.columns[name]  # type: ignore[union-attr]
             values = groups[:, :, i]
             if isinstance(held, NumericDomain):
                 groups[:, :, i] = held.nearest(values)
@@ -275,23 +282,51 @@ class Restriction:
                 codes = self._codes[i]
                 known = (values[..., None] == codes).any(axis=-1) | (np.isnan(values) & np.isnan(codes).any())
                 groups[:, :, i] = np.where(known, values, codes[0])
-        if self.domain.rules:
+        for places, codes in self._sets:
+            groups[:, :, places] = _one_each(groups[:, :, places], codes)
+        if self.domain is not None and self.domain.rules:
             groups = self._within_rules(groups)
         return groups
 
+    @cached_property
+    def _sets(self) -> list[tuple[list[int], FloatArray]]:
+        """Columns of each set, and how 0 and 1 are encoded in them."""
+        names, found = list(self.space.encoder.names), []
+        for each in self.sets:
+            places = [names.index(member) for member in each.members]
+            columns = [self.space.encoder.columns[place] for place in places]
+            codes = [
+                [0.0, 1.0]
+                if isinstance(column, NumericColumn) and column.categories is None
+                else column.encode(pd.Series([0, 1], dtype=object, name=column.name)).tolist()
+                for column in columns
+            ]
+            found.append((places, np.array(codes)))
+        return found
+
+    def _numbers(self, rows: FloatArray) -> FloatArray:
+        """Encoded people, members of sets as 0 and 1, for the rules."""
+        rows = rows.copy()
+        for places, codes in self._sets:
+            rows[:, places] = rows[:, places] == codes[:, 1]
+        return rows
+
     def _within_rules(self, groups: FloatArray) -> FloatArray:
         """Members who break a rule become the first of their group; groups whose first does, somebody who is there."""
+        assert self.domain is not None
         names = list(self.space.encoder.names)
-        fine = self.domain.keeps_rules(groups.reshape(-1, groups.shape[2]), names).reshape(groups.shape[:2])
+        rows = self._numbers(groups.reshape(-1, groups.shape[2]))
+        fine = self.domain.keeps_rules(rows, names).reshape(groups.shape[:2])
         groups = np.where(fine[..., None], groups, groups[:, :1])
         groups[~fine[:, 0]] = self._insider
         return groups
 
     @cached_property
     def _insider(self) -> FloatArray:
+        assert self.domain is not None
         starts = self.space.starts
         moved = replace(self, domain=self.domain.without_rules(), only=None)(starts[:, None])[:, 0]
-        inside = np.flatnonzero(self.domain.keeps_rules(moved, list(self.space.encoder.names)))
+        inside = np.flatnonzero(self.domain.keeps_rules(self._numbers(moved), list(self.space.encoder.names)))
         if not len(inside):
             raise InvalidInputError("domain must not be empty; no row of X satisfies its rules.")
         return np.asarray(moved[inside[0]])
@@ -302,38 +337,68 @@ class Restriction:
         columns: Any = self.space.encoder.columns
         found = {}
         for i, name in enumerate(self.space.encoder.names):
-            held = self.domain.columns[name]
+            held = None if self.domain is None else self.domain.columns[name]
             if isinstance(held, CategoricalDomain):
                 values = pd.Series([*held.values, *([None] if held.blank else [])], dtype=object, name=name)
                 found[i] = np.asarray(columns[i].encode(values), dtype=np.float64)
         return found
 
 
-def restriction_of(space: SearchSpace, X: Any, domain: Domain | None, only: Any) -> Restriction | None:
-    """What `domain` and `only` of `attack` ask for; None for nothing. With `only`, the domain is learned from `X`."""
-    if domain is None and only is None:
-        return None
+def _one_each(values: FloatArray, codes: FloatArray) -> FloatArray:
+    """0/1 columns of groups with exactly one 1: that of the column whose value is largest, or that is no longer 0.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_groups, n_members, n_columns)
+    codes : ndarray of shape (n_columns, 2)
+        How 0 and 1 are encoded.
+    """
+    sizes = np.nan_to_num((values - codes[:, 0]) / (codes[:, 1] - codes[:, 0]), nan=0.0)
+    places = np.arange(len(codes))
+    first = sizes[:, :1].argmax(axis=2)[..., None] == places
+    # Whoever was moved from the first of the group goes where they were moved to.
+    chosen = (sizes - 0.5 * first).argmax(axis=2)[..., None] == places
+    return np.where(chosen, codes[:, 1], codes[:, 0])
+
+
+def restriction_of(
+    space: SearchSpace, X: Any, domain: Domain | None, only: Any, *, possible: bool
+) -> Restriction | None:
+    """What `domain` and `only` of `attack` ask for; None for nothing. With `only`, the domain is learned from `X`.
+
+    `possible` keeps sets of 0/1 columns with exactly one 1 for everybody in `X` as they are.
+    """
     if not isinstance(domain, Domain | None):
         raise InvalidInputError(
             f"domain must be None or a likewise.Domain, such as Domain.learn(X); got {short_repr(domain)}."
         )
-    names = list(space.encoder.names)
-    columns = None
-    if only is not None:
-        wanted = check_names("only", [only] if isinstance(only, str) else only, names)
-        if not wanted:
-            raise InvalidInputError(f"only must name at least one column of X, {names}; got {short_repr(only)}.")
-        columns = [names.index(name) for name in wanted]
+    possible = possible and X is not None and not space.encoder.mixes_features
+    if domain is None and only is None and not possible:
+        return None
+    names, frame = list(space.encoder.names), frame_of(space.table(space.starts) if X is None else X)
+    frame = frame.set_axis(names, axis=1) if len(frame.columns) == len(names) and not is_table(X) else frame
+    given = domain is not None
     if domain is None:
-        frame = frame_of(space.table(space.starts) if X is None else X)
-        frame = frame.set_axis(names, axis=1) if len(frame.columns) == len(names) and not is_table(X) else frame
-        domain = Domain.learn(
-            frame, [n for n, number in zip(names, space.encoder.is_number, strict=True) if not number]
-        )
+        categories = [n for n, number in zip(names, space.encoder.is_number, strict=True) if not number]
+        domain = Domain.learn(frame, [name for name in categories if name in frame])
+    else:
+        domain = domain.with_one_hot(frame)
     absent = [name for name in names if name not in domain.columns]
     if absent:
         raise InvalidInputError(f"domain must say what {absent[0]!r} can hold; it has {list(domain.columns)}.")
-    return Restriction(space, domain, columns)
+    sets = [each for each in domain.one_hot if set(each.members) <= set(names)]
+    columns = None
+    if only is not None:
+        known = {name: [name] for name in names}
+        known |= {each.name: list(each.members) for each in sets if each.name not in known}
+        known |= {member: list(each.members) for each in sets for member in each.members}
+        wanted = check_names("only", [only] if isinstance(only, str) else only, list(known))
+        if not wanted:
+            raise InvalidInputError(f"only must name at least one column of X, {names}; got {short_repr(only)}.")
+        columns = sorted({names.index(member) for name in wanted for member in known[name]})
+    if given or only is not None:
+        return Restriction(space, domain, columns, sets)
+    return Restriction(space, None, None, sets) if possible and sets else None
 
 
 def _synthetic_rows(space: SearchSpace) -> FloatArray:

@@ -200,6 +200,12 @@ class BoundMetric(Frozen):
         """Distances between people of the schema: row by row, or from one to all."""
         return self.distances(a.rows, b.rows) if self.function is None else self.function(a, b)
 
+    def cross(self, a: People, b: People) -> FloatArray:
+        """Distances between every person of `a` and every person of `b`."""
+        if self.function is None:
+            return self.pairwise(a.rows, b.rows)
+        return np.array([self.function(a.take([i]), b) for i in range(len(a))])
+
     def distances(self, a: FloatArray, b: FloatArray, caps: FloatArray | None = None) -> FloatArray:
         """Distances between encoded people along the last axis, with broadcasting (`likewise.kernel.distance`)."""
         return distance.distances(self, a, b, caps)

@@ -32,6 +32,8 @@ class Metric(ABC):
     ----------
     p : float
         Exponent over the numeric columns.
+    weighs_columns : bool
+        Whether the distance is a sum over columns; False for a function of whole people.
     assumption : str
         What the metric takes for granted and cannot prove, as a sentence for guarantees; empty if nothing.
     zero_reasons : mapping from column to str
@@ -39,6 +41,7 @@ class Metric(ABC):
     """
 
     p: float
+    weighs_columns: bool = True
     assumption: str = ""
     zero_reasons: Mapping[Any, str] = MappingProxyType({})
 

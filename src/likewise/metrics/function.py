@@ -67,6 +67,7 @@ class FunctionMetric(Metric):
     """
 
     p = np.nan
+    weighs_columns = False
     assumption = "It assumes that the function is symmetric and obeys the triangle inequality, as tested on a sample."
 
     def __init__(
@@ -208,7 +209,7 @@ class FunctionMetric(Metric):
     def pairwise(self, A: Any, B: Any = None) -> FloatArray:
         """Distances between every person in `A` and every person in `B` (or `A` itself)."""
         a, b = self._two(A, A if B is None else B)
-        return np.array([self._between(a.take([i]), b) for i in range(len(a))])
+        return self.bind(a.encoder).cross(a, b)
 
     def scaled(self, factor: float) -> FunctionMetric:
         """Return the metric whose distances are `factor` times as large."""

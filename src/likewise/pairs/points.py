@@ -175,7 +175,7 @@ class Points:
             return self._differing_features(a, b)
         gaps = self.gaps(np.array([a]), np.array([b]))[0]
         column_of = self.column_of
-        if weights is None:
+        if weights is None or not weights.has_parts:
             parts, hidden = np.zeros(len(gaps)), np.zeros(self.n_columns, dtype=bool)
         else:
             parts, hidden = np.nan_to_num(self.scales(weights)) * gaps, ~weights.matters
