@@ -67,9 +67,11 @@ class BoundMetric(Frozen):
         self.__dict__.update(state["description"].bind(state["schema"]).__dict__)
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same description, bound to the same schema."""
-        same = isinstance(other, BoundMetric) and self.description is not None
-        return self is other or (same and (self.description, self.schema) == (other.description, other.schema))  # type: ignore[attr-defined]
+        """Whether it is the same description, of columns with the same names and scales."""
+        if not isinstance(other, BoundMetric) or self.description is None:
+            return self is other
+        same = self.description == other.description and self.schema.names == other.schema.names
+        return same and (not self.has_parts or np.array_equal(self.scales, other.scales))
 
     def __hash__(self) -> int:
         return hash(self.description)
