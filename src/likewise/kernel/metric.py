@@ -202,6 +202,10 @@ class BoundMetric(Frozen):
         """Distances between encoded people along the last axis, with broadcasting (`likewise.kernel.distance`)."""
         return distance.distances(self, a, b, caps)
 
+    def terms(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """What each column adds to the distance of encoded people, along the last axis."""
+        return distance.terms(self, a, b)
+
     def pairwise(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Distances between every row of `a` and every row of `b`."""
         return distance.pairwise(self, a, b)
