@@ -124,12 +124,12 @@ def answers_of(model: Any, people: pd.DataFrame) -> Any:
     """What a model of another system answers for the people; raises if it knows no value of a column."""
     import pandas as pd
 
-    from likewise.ask import answers, as_taken
+    from likewise.ask import as_taken, steady_answers
     from likewise.known_values import check_known
 
     taken = as_taken(model, people)
     check_known(model, taken)
-    found = answers(model, taken)
+    found = steady_answers(model, taken)
     return pd.DataFrame(found, columns=getattr(model, "classes_", None)) if hasattr(model, "predict_proba") else found
 
 
