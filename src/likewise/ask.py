@@ -82,6 +82,10 @@ def _refuse_unsteady(model: Any, rows: Any, found: npt.NDArray[Any]) -> None:
     chosen = evenly_spaced(len(found), _ASKED_AGAIN)
     some = rows.iloc[chosen] if isinstance(rows, pd.DataFrame) else np.asarray(rows)[chosen]
     again = answers(model, some)
+    if again.shape != found[chosen].shape:
+        raise InvalidInputError(
+            f"The model must return one output per row: {len(chosen)} rows gave an array of shape {again.shape}."
+        )
     if not _changes(found[chosen], again).any():
         return
     twice = answers(model, some)
@@ -100,8 +104,8 @@ def _refuse_unsteady(model: Any, rows: Any, found: npt.NDArray[Any]) -> None:
         noise = f"noise of standard deviation {spread:.2g}, with changes of up to {float(gaps.max()):.2g}"
     what = (
         f"The model must answer alike when it is asked again; of {of} who were asked about twice, {n:,} got other "
-        f"answers: {noise}. Every difference of outputs would hold it, and a search would end where it is largest. Fix the model's seed, or average its "
-        "answers until they no longer change"
+        f"answers: {noise}. Every difference of outputs would hold it, and a search would end where it is largest. Fix "
+        "the model's seed, or average its answers until they no longer change"
     )
     raise InvalidInputError(f"{what}; or pass predictions=, one answer for each person.").in_commands(
         f"{what}; or write one answer for each person into the table, for --scores."
