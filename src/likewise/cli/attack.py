@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, next_command
+from likewise.cli.console import PAIR, Output, command, next_command
 from likewise.cli.models import PeopleSource, check_taken, file_of, load_any_model, model_option, reads_people
 from likewise.exceptions import InvalidInputError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
 @click.option("--range", "output_range", type=float, nargs=2, help="Lowest and highest score, if not probabilities.")
+@options.favourable
 @click.option(
     "--pairs",
     type=click.IntRange(1000),
@@ -43,6 +44,7 @@ def attack(
     metric_file: Path | None,
     only: tuple[str, ...],
     output_range: tuple[float, float] | None,
+    favourable: str | None,
     pairs: int,
     seed: int,
     out: Path | None,
@@ -80,6 +82,7 @@ def attack(
             domain=None if file is None else file.domain_for(X),
             n_pairs=pairs,
             output_range=output_range,
+            favourable=favourable,
             random_state=seed,
         )
     what = f"the model's guarantee at distance D, {found.bound:.4g}" if found.guarantee is not None else "D"
@@ -99,8 +102,12 @@ def attack(
         excess=found.excess,
         bound=found.bound,
         excess_over_bound=found.excess_over_bound,
+        favourable=found.favourable or None,
+        favoured=None if found.favoured is None else PAIR[found.favoured],
     )
     echo.pair(found.pair)
+    if found.favoured is not None:
+        echo(f"Favoured: {PAIR[found.favoured]} (favourable: {found.favourable}).")
     echo(f"\n{found.coverage}", coverage=found.coverage)
     if out is not None and found.pair is None:
         echo.note(f"{out} was not written, as there is no pair.")
@@ -127,6 +134,7 @@ def attack(
     show_default=True,
     help="Seconds to spend on the proof.",
 )
+@options.favourable
 @click.option("--boxes", type=click.IntRange(1), help="Most boxes to bound, instead of a time limit.")
 @click.option(
     "--max-effect",
@@ -144,6 +152,7 @@ def effect(
     columns: tuple[str, ...],
     metric_file: Path | None,
     seconds: float,
+    favourable: str | None,
     boxes: int | None,
     max_effect: float | None,
     out: Path | None,
@@ -170,6 +179,7 @@ def effect(
             list(columns),
             None if file is None else file.metric,
             domain=None if file is None else file.domain_for(X),
+            favourable=favourable,
             max_seconds=None if boxes is not None else seconds,
             max_boxes=boxes,
         )
@@ -219,7 +229,8 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         largest_on_people=largest,
     )
     if len(found.directions) and largest > 0:
-        echo("\nWho gains:")
+        known = f"Who gains (favourable: {found.favourable}):"
+        echo(f"\n{known if found.favourable else 'Who gets the higher score:'}", favourable=found.favourable or None)
         echo.table(found.directions, "directions")
     if len(found.groups) and largest > 0:
         echo("\nBy the people's own value:")

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     help="Exit 1 if a pair exceeds its distance by more than this many percentage points (for a regression, hundredths "
     "of the range). At least 0 and below 100.",
 )
-@click.option("--groups", is_flag=True, help="Also say who is favoured, in the columns of weight 0.")
+@options.favourable
+@click.option("--groups", is_flag=True, help="Also say who has the better scores, in the columns of weight 0.")
 @click.option("--review", "is_review", is_flag=True, help="Compare the files of denied and approved people instead.")
 @reviews
 @click.option("--out", type=options.FILE, help="Write the worst pairs, or all files with their comparators, as CSV.")
@@ -55,6 +56,7 @@ def audit(
     output_range: tuple[float, float] | None,
     worst: int,
     max_excess: float | None,
+    favourable: str | None,
     groups: bool,
     is_review: bool,
     review: ReviewOptions,
@@ -104,7 +106,8 @@ def audit(
     metric, output_range = _metric_and_range(echo, model, model_name, metric_file, output_range)
     guaranteed = model is not None and metric.is_learned_as(model.guarantee_.metric)
     limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
-    job = _AuditJob(model, metric, scores if loaded is None else None, output_range, limits.thresholds, worst)
+    scored = scores if loaded is None else None
+    job = _AuditJob(model, metric, scored, output_range, limits.thresholds, worst, favourable)
     if asked is not None and model is None:
         job = replace(job, predictions=answers_of(loaded, asked))
     if partitioned:
@@ -216,6 +219,7 @@ class _AuditJob:
     output_range: tuple[float, float] | None
     thresholds: list[float]
     n_worst: int
+    favourable: str | None
     predictions: Any = None
 
     def of_file(self, echo: Output, source: PeopleSource, *, groups: bool) -> tuple[Audit, Any]:
@@ -241,7 +245,7 @@ class _AuditJob:
         with echo.busy("Searching all pairs"):
             found = self._search(None, people.X, predictions, output_range)
         if groups:
-            _echo_groups(echo, people.X, self.metric, predictions, output_range)
+            self._echo_groups(echo, people.X, predictions, output_range)
         return found, None if people.ids is None else people.ids.reset_index(drop=True)
 
     def of_partitions(self, table: Path, id_column: str | None, cluster: str | None) -> tuple[Audit, Any]:
@@ -272,27 +276,37 @@ class _AuditJob:
             output_range=output_range,
             thresholds=self.thresholds,
             n_worst=self.n_worst,
+            favourable=self.favourable,
         )
 
+    def _echo_groups(self, echo: Output, X: pd.DataFrame, predictions: Any, output_range: Any) -> None:
+        """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
+        from likewise import audit_groups
+        from likewise._favourable import Direction
 
-def _echo_groups(echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
-    """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
-    from likewise import audit_groups
-
-    two_classes = getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2
-    scores = predictions.iloc[:, -1] if two_classes else predictions
-    found = audit_groups(None, X, metric, predictions=scores, output_range=output_range)
-    low, high = found.rate_interval
-    echo(
-        f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to {high:.3%} in "
-        "the population, at 95%.",
-        rate=found.rate,
-        rate_interval=list(found.rate_interval),
-    )
-    if len(found.groups):
-        echo("\nWho is favoured, in pairs that exceed the distance and differ in a column of weight 0:")
-        echo.table(found.groups, "groups")
-        echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
+        favourable = self.favourable
+        if getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2:
+            direction = Direction.of(favourable, list(predictions.columns))
+            favourable, predictions = direction.end, predictions.iloc[:, -1]
+        found = audit_groups(
+            None, X, self.metric, predictions=predictions, output_range=output_range, favourable=favourable
+        )
+        low, high = found.rate_interval
+        echo(
+            f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to "
+            f"{high:.3%} in the population, at 95%.",
+            rate=found.rate,
+            rate_interval=list(found.rate_interval),
+        )
+        if len(found.groups):
+            known = f"Who is favoured (favourable: {found.favourable})"
+            who = known if found.favourable else "Who has the higher score"
+            echo(
+                f"\n{who}, in pairs that exceed the distance and differ in a column of weight 0:",
+                favourable=found.favourable or None,
+            )
+            echo.table(found.groups, "groups")
+            echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
 
 
 def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:
