@@ -505,11 +505,11 @@ def test_words_are_within_rounding_whatever_the_tolerance():
     made = effect(DecisionTreeClassifier(max_depth=2).fit(X[["age"]], y), X[["age"]], "age")
     result = replace(made, found=0.2, proven=0.2003, tolerance=0.001, rounding=1e-9)
     assert result.meets
-    assert result.headline.endswith("and by no more than 0.2003 for anybody in the domain")
+    assert result.headline.endswith("and by no more than 20.03 points for anybody in the domain")
     assert replace(result, proven=0.2 + 1e-10).headline.endswith("and by no more for anybody in the domain")
     nothing = replace(result, found=0.0, pair=None, proven=0.0005)
     assert not nothing.proves_none
-    assert nothing.headline.endswith("they differ by no more than 0.0005")
+    assert nothing.headline.endswith("they differ by no more than 0.05 points")
     assert replace(nothing, proven=1e-10).headline.endswith("get different outputs (proven)")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,13 @@ from likewise.auditing.excess import Excess, smallest_excess
 from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
+from likewise.pairs.model_outputs import OutputLabels
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
 from likewise.verification.one_hot import OneHot, told
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
-_UPWARDS = Context(prec=4, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +75,9 @@ class Effect:
     domain : Domain
     excess : Excess or None
         With a metric, the smallest e with ``TV <= D + e`` for all people of the domain.
+    labels : OutputLabels
+        What the outputs are: `labels.written` shows a difference in points of a probability, or in the unit of the
+        scores.
     seconds : float
         Processor time.
     n_boxes : int
@@ -101,6 +103,7 @@ class Effect:
     rounding: float
     domain: Domain
     excess: Excess | None
+    labels: OutputLabels
     seconds: float
     n_boxes: int
     history: tuple[tuple[int, float, float], ...]
@@ -115,13 +118,13 @@ class Effect:
         """What was found and proven, in a line."""
         names = " and ".join(map(str, self.columns))
         largest = float(self.on_people["effect"].max())
-        up_to = f"up to {largest:.4g}{'' if self.all_tried else ' or more'}"
+        up_to = f"up to {self.labels.written(largest)}{'' if self.all_tried else ' or more'}"
         text = f"exchanging {names} alone changes outputs by {up_to} for these {len(self.on_people):,} people"
         if self.pair is not None:
-            text += f", by {self.found:.4g} for the worst pair found, "
+            text += f", by {self.labels.written(self.found)} for the worst pair found, "
             if self.proven is None:
                 return text + "and no upper bound is proven"
-            limit = "" if self.proven - self.found <= self.rounding else f" than {rounded_up(self.proven)}"
+            limit = "" if self.proven - self.found <= self.rounding else f" than {self.labels.at_most(self.proven)}"
             return text + f"and by no more{limit} for anybody in the domain"
         pairs = f"no two people of the domain who differ in {names} alone"
         if self.proves_none:
@@ -129,7 +132,7 @@ class Effect:
         if self.proven is None:
             limit = "no upper bound is proven, and finding none does not prove that there is none"
         else:
-            limit = f"they differ by no more than {rounded_up(self.proven)}"
+            limit = f"they differ by no more than {self.labels.at_most(self.proven)}"
         return f"{text}; {pairs} were found to get different outputs; {limit}"
 
     @property
@@ -159,17 +162,6 @@ class Effect:
             rows = [[str(name), *map(str, self.pair[name].tolist())] for name in self.pair]
             table = grid(["column", "one", "the other"], rows, left=3)
         return panel(text, table, words(self.coverage, quiet=True))
-
-
-def rounded_up(value: float, scale: int = 1) -> str:
-    """`scale` times a bound in four digits, rounded up.
-
-    Examples
-    --------
-    >>> rounded_up(0.123401), rounded_up(0.197, 100)
-    ('0.1235', '19.7')
-    """
-    return f"{float(_UPWARDS.multiply(Decimal(repr(float(value))), scale)):.4g}"
 
 
 def effect(
@@ -290,6 +282,7 @@ def effect(
         rounding=rounding,
         domain=space.domain,
         excess=excess,
+        labels=exchange.labels,
         seconds=time.process_time() - begun,
         n_boxes=proof.n_boxes,
         history=proof.history,
