@@ -497,7 +497,7 @@ def test_a_bound_is_not_said_to_be_lower_than_it_is():
     assert result.meets
     assert result.proven > result.found + 1e-6
     told = float(result.headline.split("by no more than ")[1].split()[0])
-    assert result.proven <= told <= result.proven * 1.001
+    assert 100 * result.proven <= told <= 100 * result.proven * 1.001
 
 
 def test_words_are_within_rounding_whatever_the_tolerance():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
@@ -50,6 +51,10 @@ class Attack:
     pair : DataFrame of two rows or None
         The two people, in the columns in which people are given; an array, if these have no names. None if all pairs
         tried have equal outputs.
+    favoured : int or None
+        Which of the pair has the favourable output, 0 or 1; None if it is not known which is.
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     difference : float
         Of their outputs: total variation of class probabilities, or absolute difference of numbers (a share of the
         output range, if there is one).
@@ -88,6 +93,8 @@ class Attack:
     """
 
     pair: Any
+    favoured: int | None
+    favourable: str
     difference: float
     distance: float
     bound: float
@@ -158,6 +165,7 @@ def attack(
     domain: Domain | None = None,
     n_pairs: int = 1_000_000,
     output_range: tuple[float, float] | None = None,
+    favourable: Any = None,
     tolerance: float | None = None,
     random_state: Any = None,
     verbose: bool = False,
@@ -195,6 +203,10 @@ def attack(
     output_range : tuple of float, optional
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``; None takes the range of the
         model's own guarantee.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is not said who of the pair is favoured.
     tolerance : float, optional
         Excess to ignore. None takes 1e-9 of the range of the outputs, for rounding.
     random_state : int, RandomState instance or None, default=None
@@ -234,6 +246,9 @@ def attack(
     with single_threaded_blas():  # last bits must not depend on the number of threads
         space, outputs = _prepare(model, metric, X, limits)
         first = outputs(space.people(space.starts[:1024]))
+        classes = getattr(model, "classes_", None)
+        names = None if classes is None else np.asarray(classes).tolist()
+        direction = Direction.of(favourable, names, first.shape[1])
         probable = limits is None and (hasattr(model, "predict_proba") or first.shape[1] > 1)
         labels = OutputLabels.shown(model, limits, first, probable=probable)
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
@@ -254,10 +269,15 @@ def attack(
                 for strategy, share in strategies_for(space).items():
                     strategy(evaluator, rng, int(here * share))
                     advance(int(here * share))
-    worst = evaluator.worst
+    worst, favoured = evaluator.worst, None
+    if worst is not None and direction.sign:
+        one, other = direction.gains(outputs(space.people(worst.rows))).tolist()
+        favoured = None if one == other else int(other > one)
     at_0 = float(evaluator.bound(np.zeros(1))[0])
     return Attack(
         pair=None if worst is None else _as_given(space, worst.rows, X),
+        favoured=favoured,
+        favourable=direction.text,
         difference=0.0 if worst is None else worst.difference,
         distance=0.0 if worst is None else worst.distance,
         bound=at_0 if worst is None else worst.bound,

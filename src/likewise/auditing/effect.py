@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
@@ -57,8 +58,11 @@ class Effect:
     all_tried : bool
         Whether these are all values of the domain, or all that people have. If not, effects may be larger.
     directions : DataFrame
-        For every two values: which is ``favoured`` ``over`` which on average, by how much (``mean``), for what
+        For every two values: which is ``favoured`` ``over`` which (``higher`` and ``lower``, if it is not known which
+        is favourable) on average, by how much (``mean``), for what
         ``share`` of people, both with 95% confidence intervals, and by how much at most.
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     groups : DataFrame
         Mean and largest effect for people by their own value.
     found : float
@@ -94,6 +98,7 @@ class Effect:
     tried: str
     all_tried: bool
     directions: pd.DataFrame
+    favourable: str
     groups: pd.DataFrame
     found: float
     pair: pd.DataFrame | None
@@ -172,6 +177,7 @@ def effect(
     *,
     domain: Domain | None = None,
     output_range: tuple[float, float] | None = None,
+    favourable: Any = None,
     max_seconds: float | None = 60.0,
     max_boxes: int | None = None,
     tolerance: float = 1e-4,
@@ -187,10 +193,11 @@ def effect(
     -----------------------
     The bound holds for all people of the domain, seen or not, and for the model as it computes, rounding included. It
     is in closed form for linear and additive models (this package's scorecards, EBM without interactions); by a search
-    over boxes of people for trees, forests and boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of
-    the difference of two copies for ReLU networks. It is an upper bound, and for three or more classes it may stay
-    above the worst pair there is (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People
-    outside the domain, and columns that stand in for this one, are not covered.
+    over boxes of people for linear models behind products of columns (`PolynomialFeatures`), and for trees, forests and
+    boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of the difference of two copies for ReLU
+    networks. It is an upper bound, and for three or more classes it may stay above the worst pair there is
+    (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People outside the domain, and
+    columns that stand in for this one, are not covered.
 
     Parameters
     ----------
@@ -206,6 +213,10 @@ def effect(
         What each column can hold; learned from `X` if it is not given.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of predicted numbers. Differences are then shares of ``b - a``.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is said which value gets the higher score.
     max_seconds : float or None, default=60
         Processor time for the proof, where it takes a search. None for no limit.
     max_boxes : int, optional
@@ -250,6 +261,8 @@ def effect(
         if not columns:
             raise InvalidInputError("column must name at least one column of X; got none.")
         exchange = Exchange.of(space, columns)
+        classes = space.labels(probable=exchange.probable).classes
+        direction = Direction.of(favourable, classes, exchange.outputs.shape[2])
         unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
         limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit), check_tolerance(None, unit)
         a, b, effects = exchange.pairs()
@@ -272,7 +285,8 @@ def effect(
         mean_interval=exchange.mean_interval(),
         tried=exchange.given.statement,
         all_tried=exchange.given.all_tried,
-        directions=exchange.directions(),
+        directions=exchange.directions(direction),
+        favourable=direction.text,
         groups=exchange.groups(),
         found=found,
         pair=shown_pair(space, first, second) if found > rounding else None,

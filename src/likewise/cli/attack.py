@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, next_command
+from likewise.cli.console import PAIR, Output, command, next_command
 from likewise.cli.models import PeopleSource, check_taken, file_of, load_any_model, model_option, reads_people
 from likewise.exceptions import InvalidInputError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
 @options.score_range
+@options.favourable
 @click.option(
     "--pairs",
     type=click.IntRange(1000),
@@ -43,6 +44,7 @@ def attack(
     metric_file: Path | None,
     only: tuple[str, ...],
     output_range: tuple[float, float] | None,
+    favourable: str | None,
     pairs: int,
     seed: int,
     out: Path | None,
@@ -62,7 +64,7 @@ def attack(
 
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
-    model = load_any_model(model_name)
+    model = load_any_model(model_name, source.categories)
     own: Any = getattr(model, "guarantee_", None)
     if metric_file is None and own is None:
         raise InvalidInputError("Give --metric as well: only models of likewise have one.")
@@ -80,6 +82,7 @@ def attack(
             domain=None if file is None else file.domain_for(X),
             n_pairs=pairs,
             output_range=output_range,
+            favourable=favourable,
             random_state=seed,
         )
     told, what = found.labels.written, "D"
@@ -101,8 +104,12 @@ def attack(
         excess=found.excess,
         bound=found.bound,
         excess_over_bound=found.excess_over_bound,
+        favourable=found.favourable or None,
+        favoured=None if found.favoured is None else PAIR[found.favoured],
     )
     echo.pair(found.pair)
+    if found.favoured is not None:
+        echo(f"Favoured: {PAIR[found.favoured]} (favourable: {found.favourable}).")
     echo.unit(found.labels)
     echo(f"\n{found.coverage}", coverage=found.coverage)
     if out is not None and found.pair is None:
@@ -130,6 +137,7 @@ def attack(
     show_default=True,
     help="Seconds to spend on the proof.",
 )
+@options.favourable
 @click.option("--boxes", type=click.IntRange(1), help="Most boxes to bound, instead of a time limit.")
 @options.score_range
 @click.option(
@@ -148,6 +156,7 @@ def effect(
     columns: tuple[str, ...],
     metric_file: Path | None,
     seconds: float,
+    favourable: str | None,
     boxes: int | None,
     output_range: tuple[float, float] | None,
     max_effect: float | None,
@@ -166,7 +175,7 @@ def effect(
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
     file = None if metric_file is None else read_metric_file(metric_file)
-    model = load_any_model(model_name)
+    model = load_any_model(model_name, source.categories)
     if file is not None and metric_file is not None and not hasattr(model, "guarantee_"):
         output_range = resolve_range(file, output_range, metric_file)
     X, ids = source.load(echo, model)
@@ -179,6 +188,7 @@ def effect(
             None if file is None else file.metric,
             domain=None if file is None else file.domain_for(X),
             output_range=output_range,
+            favourable=favourable,
             max_seconds=None if boxes is not None else seconds,
             max_boxes=boxes,
         )
@@ -225,7 +235,8 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         largest_on_people=largest,
     )
     if len(found.directions) and largest > 0:
-        echo("\nWho gains:")
+        known = f"Who gains (favourable: {found.favourable}):"
+        echo(f"\n{known if found.favourable else 'Who gets the higher score:'}", favourable=found.favourable or None)
         ends = ("mean", "mean_low", "mean_high", "largest")
         echo.table(found.labels.in_units(found.directions, *ends), "directions")
     if len(found.groups) and largest > 0:

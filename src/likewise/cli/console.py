@@ -79,6 +79,12 @@ groups = click.option(
     callback=lambda _context, _option, given: _groups(given),
     help="Categories of a column that are near to each other, such as job=clerk,teacher; once per group.",
 )
+favourable = click.option(
+    "--favourable",
+    metavar="CLASS|high|low",
+    help="What is better for a person: a class, or the high or low end of the score; known only for classes such as "
+    "approved and denied.",
+)
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
 
@@ -240,6 +246,8 @@ def reads_dataset(table_type: click.Path) -> Callable[..., Any]:
     return decorate
 
 
+PAIR = ("one", "other")
+"""What two people are called who are printed side by side."""
 BAD_INPUT, CRASH, STOPPED = 2, 3, 130
 """Exit codes; 1 is a gate that failed."""
 
@@ -296,7 +304,7 @@ class Output:
         if people is None:
             self.facts["pair"] = None
         else:
-            self.table(people.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
+            self.table(people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1), "pair")
 
     def unit(self, labels: OutputLabels) -> None:
         """Say what differences are in, unless they are points of a probability."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier, is_regressor
 
+from likewise._favourable import Direction
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_numbers, check_output_range
 from likewise.ask import Ask
@@ -167,6 +168,10 @@ class ModelOutputs:
         if predictions is None and labels.limits is None:
             labels = OutputLabels.shown(model, None, outputs, probable=probable)
         return cls(points, outputs / unit, unit, labels)
+
+    def direction(self, favourable: Any) -> Direction:
+        """Which of two of the outputs is better for a person."""
+        return Direction.of(favourable, self.labels.classes, self.outputs.shape[1])
 
     def differences(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences of outputs between the people a and b."""

@@ -152,7 +152,7 @@ def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float,
     rest_low = float(model.baseline[0] + low.sum()) - model.rounding
     rest_high = float(model.baseline[0] + high[~chosen].sum() + low[chosen].sum()) + model.rounding
     at = min(max(model.curve.centre - rise / 2, rest_low), rest_high)
-    proven = float(model.curve.value(np.array(at + rise)) - model.curve.value(np.array(at)))
+    proven = model.curve.rise(rise, rest_low, rest_high, np.inf)
     a = np.array([term.candidates[term.values[:, 0].argmin()] for term in model.terms])
     b = a.copy()
     b[chosen] = [term.candidates[term.values[:, 0].argmax()] for i, term in enumerate(model.terms) if chosen[i]]

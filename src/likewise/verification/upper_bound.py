@@ -12,12 +12,14 @@ import numpy as np
 from likewise._typing import FloatArray
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
+from likewise.inspection.linear import is_linear
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
 from likewise.metrics.base import Metric
 from likewise.verification.additive_bounds import AdditiveModel, finite_problem, largest_change, largest_excess
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import NumericDomain
+from likewise.verification.interaction_bounds import InteractionModel, prove_interactions
 from likewise.verification.network_bounds import prove_network
 from likewise.verification.network_model import NetworkModel
 from likewise.verification.tree_bounds import TreeBound, bound_trees
@@ -41,7 +43,7 @@ def upper_bound(
         if kind == "network":
             lowest = float(space.differences(*starts).max()) if len(starts[0]) else 0.0
             return prove_network(NetworkModel.read(space), columns, limits, lowest)
-        return prove_additive(AdditiveModel.read(space), columns, limits)
+        return prove_sum(space, columns, limits)
     except UnprovableError as error:
         return Proof(None, str(error), [])
 
@@ -56,6 +58,17 @@ def kind_of(model: Any) -> str:
     if type(last).__name__ in ("MLPClassifier", "MLPRegressor"):
         return "network"
     return "additive"
+
+
+def prove_sum(space: InputSpace, columns: Sequence[int], limits: Limits) -> Proof:
+    """The bound of a sum of functions of single columns or, for a linear model behind products, of few columns."""
+    try:
+        model = AdditiveModel.read(space)
+    except UnprovableError:
+        if not is_linear(unwrap(space.model)[1]):
+            raise
+        return prove_interactions(InteractionModel.read(space), columns, limits)
+    return prove_additive(model, columns, limits)
 
 
 def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
