@@ -13,6 +13,7 @@ LAYERS = (
     {"exceptions", "_typing", "verify_card"},
     {"_validation"},
     {
+        "_favourable",
         "_engine",
         "_numba",
         "_optional",

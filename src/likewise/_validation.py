@@ -72,6 +72,29 @@ def short_repr(value: Any) -> str:
     return text if len(text) <= _MAX_REPR else text[:_MAX_REPR] + "..."
 
 
+def counted(n: int, one: str, several: str = "") -> str:
+    """A number of things in words.
+
+    Examples
+    --------
+    >>> counted(1, "pair"), counted(1204, "pair"), counted(0, "person", "people")
+    ('1 pair', '1,204 pairs', '0 people')
+    """
+    return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
+def list_words(words: Sequence[Any], last: str = "and") -> str:
+    """A list as in a sentence.
+
+    Examples
+    --------
+    >>> list_words(["age", "debt", "income"]), list_words(["age", "debt"], "or"), list_words(["age"])
+    ('age, debt and income', 'age or debt', 'age')
+    """
+    first, end = [str(word) for word in words[:-1]], [str(word) for word in words[-1:]]
+    return f" {last} ".join(([", ".join(first)] if first else []) + end)
+
+
 def check_rules(rules: Mapping[str, Rule], owner: Any) -> None:
     """Check the parameters of an estimator."""
     for name, rule in rules.items():

@@ -214,8 +214,8 @@ def test_both_scores_are_shown_and_of_several_classes_those_that_differ_most():
     assert set(asked["outcome"]) == {"yes"}
     np.testing.assert_allclose(asked["score_a"], model.predict_proba(X)[asked["row_a"], 1])
     np.testing.assert_allclose((asked["score_a"] - asked["score_b"]).abs(), asked["difference"])
-    assert asked["favoured"].tolist() == np.where(asked["score_a"] > asked["score_b"], "a", "b").tolist()
-    assert [of_one["favoured"][0], named["favoured"][0]] == ["b", "a"]
+    assert asked["higher"].tolist() == np.where(asked["score_a"] > asked["score_b"], "a", "b").tolist()
+    assert [of_one["higher"][0], named["higher"][0]] == ["b", "a"]
 
 
 @pytest.mark.parametrize("p", [1, 1.5, 2])

@@ -46,11 +46,11 @@ def applications(seed=0, n=200):
 
 def no_better(a, b, direction):
     if is_blank(a) or is_blank(b):
-        return False
+        return is_blank(a) and is_blank(b)
     return a == b if direction == "same" else b <= a if direction == "higher" else b >= a
 
 
-def by_definition(X, decided, better, metric, threshold):
+def by_definition(X, decided, better, metric, threshold, no_better=no_better):
     """Per denied person, the comparators and their distances, the closest first."""
     people, found, described = X.to_dict("records"), {}, Described(metric, list(X))
     for i, j in itertools.product(np.flatnonzero(decided == "denied"), np.flatnonzero(decided == "granted")):
@@ -98,11 +98,73 @@ def test_comparators_are_those_of_the_definition(asked, at_once, monkeypatch):
     assert found.decisions == ("denied", "granted")
 
 
-def test_control_one_blank_that_compares_is_seen():
+def test_control_blanks_that_compare_with_nobody_are_seen():
     X, decided = applications()
-    found = by_definition(X, decided, {"region": "same"}, None, None)
-    filled = by_definition(X.fillna({"region": "nowhere"}), decided, {"region": "same"}, None, None)
-    assert sum(map(len, filled.values())) > sum(map(len, found.values()))
+    found = by_definition(X, decided, {"income": "higher"}, None, None)
+    dropped = by_definition(
+        X, decided, {"income": "higher"}, None, None, lambda a, b, way: not is_blank(a) and no_better(a, b, way)
+    )
+    assert len(found) > len(dropped)
+
+
+def test_people_with_blanks_are_counted_and_named():
+    X, decided = applications(n=40)
+    better = {"income": "higher", "region": "same"}
+    truth = by_definition(X, decided, better, None, None)
+    found = review_files(X, decided, better=better)
+    wanted = [
+        (i, decided[i], [name for name in better if is_blank(X[name][i])], len(truth.get(i, [])))
+        for i in range(len(X))
+        if is_blank(X["income"][i]) or is_blank(X["region"][i])
+    ]
+    assert [tuple(row) for row in found.blanks.to_numpy().tolist()] == wanted
+    alone = sum(decision == "denied" and not n for _, decision, _, n in wanted)
+    assert f"{len(wanted)} people have a blank in income or region" in found.coverage
+    assert f"{alone} have no comparator" in found.coverage
+    assert 0 < alone < len(wanted)
+    assert "blank" not in review_files(X, decided, better={"debt": "lower"}).coverage
+
+
+@pytest.mark.parametrize("at_once", [2**20, 1000, 0], ids=["every pair", "in parts", "boxes"])
+@pytest.mark.parametrize("asked", ASKED)
+def test_all_comparators_are_listed_if_asked(asked, at_once, monkeypatch):
+    monkeypatch.setattr(file_review, "_AT_ONCE", at_once)
+    X, decided = applications()
+    better, metric, threshold = ASKED[asked]
+    truth = by_definition(X, decided, better, metric, threshold)
+    found = review_files(X, decided, better=better, metric=metric, threshold=threshold, n_comparators=None)
+    order = sorted(truth, key=lambda i: (-len(truth[i]), truth[i][0][0], i))
+    assert found.pairs[["row", "comparator"]].to_numpy().tolist() == [[i, j] for i in order for _, j in truth[i]]
+    assert len(found.pairs) == found.n_pairs
+
+
+def test_too_many_pairs_to_list_are_refused(monkeypatch):
+    monkeypatch.setattr(file_review, "_MOST_LISTED", 10)
+    X, decided = applications()
+    with pytest.raises(InvalidInputError, match="n_comparators must be a number, such as 5: there are"):
+        review_files(X, decided, better={"debt": "lower"}, n_comparators=None)
+
+
+@pytest.mark.parametrize("at_once", [2**20, 0], ids=["every pair", "boxes"])
+def test_denied_people_of_one_group_beside_approved_ones_of_another(at_once, monkeypatch):
+    monkeypatch.setattr(file_review, "_AT_ONCE", at_once)
+    X, decided = applications()
+    better = {"income": "higher", "debt": "lower"}
+    truth = by_definition(X, decided, better, None, None)
+    found = review_files(X, decided, better=better, groups=X["sex"], n_comparators=None)
+    sex, wanted = X["sex"].tolist(), []
+    for own, other in itertools.product("fm", repeat=2):
+        denied = [i for i in range(len(X)) if decided[i] == "denied" and sex[i] == own]
+        approved = sum(decided[j] == "granted" and sex[j] == other for j in range(len(X)))
+        counts = [sum(sex[j] == other for _, j in truth.get(i, [])) for i in denied]
+        files = sum(map(bool, counts))
+        wanted.append([own, other, len(denied), approved, files, files / len(denied), sum(counts)])
+    assert found.groups.to_numpy().tolist() == wanted
+    assert len({tuple(row[4:]) for row in wanted}) == 4  # control: no two cells could be exchanged unseen
+    assert found.pairs["comparator_group"].tolist() == [sex[j] for j in found.pairs["comparator"]]
+    assert found.pairs["group"].tolist() == [sex[i] for i in found.pairs["row"]]
+    with pytest.raises(InvalidInputError, match="groups must hold one of 2 to 20 values"):
+        review_files(X, decided, better=better, groups=["x"] * len(X))
 
 
 def test_the_favourable_decision_can_be_named():
@@ -112,6 +174,45 @@ def test_the_favourable_decision_can_be_named():
     found = review_files(X, decided, **given)
     other = review_files(X, swapped, approved="denied", **given)
     pd.testing.assert_frame_equal(found.pairs, other.pairs)
+
+
+@pytest.mark.parametrize(
+    ("no", "yes"),
+    [("denied", "approved"), ("reject", "ACCEPT"), ("not hired", "Hired"), ("default", "paid"), (0, 1), (False, True)],
+)
+def test_a_known_word_is_the_favourable_decision_whatever_its_place_in_the_alphabet(no, yes):
+    X, decided = applications()
+    better = {"income": "higher", "debt": "lower"}
+    truth = by_definition(X, decided, better, None, None)
+    words = pd.Series([yes if each == "granted" else no for each in decided])
+    found = review_files(X, words, better=better)
+    assert sorted(found.files["row"]) == sorted(truth)
+    assert found.decisions == (no, yes)
+    assert f"with the decision '{no}' have a comparator, a person with the decision '{yes}'" in found.headline
+    assert f"Favourable decision: '{yes}' (recognised by the word)" in found.coverage
+    # Control: the other one finds other people.
+    other = review_files(X, words, better=better, approved=no)
+    assert sorted(other.files["row"]) != sorted(truth)
+    assert f"Favourable decision: '{no}' (as named)" in other.coverage
+
+
+@pytest.mark.parametrize("words", [("red", "green"), ("approved", "granted"), ("A", "D"), ("high", "low")])
+def test_other_words_must_be_named(words):
+    X, decided = applications()
+    decided = np.where(decided == "granted", *words)
+    with pytest.raises(InvalidInputError, match="approved must be given, the favourable one of the decisions"):
+        review_files(X, decided, better={"debt": "lower"})
+    assert review_files(X, decided, better={"debt": "lower"}, approved=words[0]).decisions == words[::-1]
+    with pytest.raises(InvalidInputError, match="approved must be one of"):
+        review_files(X, decided, better={"debt": "lower"}, approved="maybe")
+
+
+def test_yes_answers_the_name_of_the_column():
+    X, decided = applications()
+    answers = pd.Series(np.where(decided == "granted", "no", "yes"), name="denied")
+    with pytest.raises(InvalidInputError, match="approved must be given"):
+        review_files(X, answers, better={"debt": "lower"})
+    assert review_files(X, answers.rename("loan_approved"), better={"debt": "lower"}).decisions == ("no", "yes")
 
 
 def test_what_cannot_be_compared_is_refused():

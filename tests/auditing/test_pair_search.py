@@ -68,8 +68,8 @@ def test_equal_people_are_not_the_worst_pair():
     assert evaluator.worst.excess < 0
 
 
-def test_one_person_twice_is_never_the_worst_pair():
-    """Neither with a bound above 0 at distance 0, nor if the same person's outputs differ by rounding."""
+def test_people_with_equal_outputs_are_never_the_worst_pair():
+    """Neither with a bound above 0 at distance 0, nor if outputs differ by rounding, nor if the two are apart."""
     evaluator = evaluator_of(METRIC)
     evaluator.bound = lambda distance: distance + 0.1
     evaluator.compare(np.zeros((1, 3, 2)), "random")
@@ -78,5 +78,8 @@ def test_one_person_twice_is_never_the_worst_pair():
     evaluator.outputs = lambda people: 1e-16 * np.arange(len(people.rows))[:, None]
     evaluator.compare(np.zeros((1, 3, 2)), "random")
     assert evaluator.worst is None
+    evaluator.compare(GROUPS, "random")
+    assert evaluator.worst is None
+    evaluator.outputs = lambda people: 1e-6 * np.arange(len(people.rows))[:, None]
     evaluator.compare(GROUPS, "random")
     assert evaluator.worst is not None

@@ -42,7 +42,7 @@ def test_effect_of_a_scikit_learn_model(files):
     assert told["meets"]
     assert {row["column"] for row in told["pair"]} == {*EVERYBODY, "score"}
     assert {row["column"] for row in told["domain"]} == {*EVERYBODY}
-    assert told["directions"][0]["favoured"] == "m"
+    assert told["directions"][0]["higher"] == "m"
 
 
 def test_effect_writes_people_and_has_a_gate(files):
@@ -103,6 +103,29 @@ def test_effect_of_a_booster_in_its_own_file(files):
     assert truth <= told["proven"] <= truth + 2e-4
 
 
+@pytest.mark.parametrize("column", ["sex", "sex_m", "sex_f"])
+def test_one_hot_columns_are_exchanged_together(files, column):
+    X, y, _ = files
+    coded = X.join(pd.get_dummies(X["sex"], prefix="sex", dtype=int)).drop(columns=["sex", "region"])
+    coded.to_csv("coded.csv", index=False)
+    reads = ["age", "income", "sex_f"]
+    model = GradientBoostingClassifier(n_estimators=15, random_state=0).fit(
+        coded[reads].assign(sex_m=0)[list(coded)], y
+    )
+    skops.io.dump(model, "coded.skops")
+    everybody = EVERYBODY.assign(**{f"sex_{each}": (EVERYBODY["sex"] == each).astype(int) for each in "fm"})
+    everybody = everybody[list(coded)].drop_duplicates(ignore_index=True)
+    truth = brute_force(model, ["sex_f", "sex_m"], everybody)
+    assert truth > 0.1
+    words = ["effect", "coded.csv", "--model", "coded.skops", "--column", column]
+    result = run(*words, "--max-effect", 99.9 * truth, code=1)
+    assert "exactly one 1 in them: sex_f, sex_m" in result.stdout
+    told = json.loads(run(*words, "--max-effect", 100.1 * truth, "--json").stdout)
+    assert truth <= told["proven"] <= truth + 2e-4
+    (shown,) = [row for row in told["domain"] if row["column"] == "rule"]
+    assert shown["can hold"] == "sex_f + sex_m == 1"
+
+
 def test_bad_input_is_one_line(files):
     words = ["effect", "loans.csv", "--model", "model.skops", "--column"]
     assert "--column must name columns that the model takes, " in run(*words, "gender", code=2).stderr
@@ -125,6 +148,63 @@ def test_review_writes_files_with_their_comparators(files):
     assert "the first of the table" in run(*words).stdout
     assert "--within needs --metric" in run(*words, "--within", "5", code=2).stderr
     assert "Give --higher" in run("review", "loans.csv", "--decisions", "approved", code=2).stderr
+
+
+def test_review_takes_known_words_and_asks_for_others(files):
+    X, y, _ = files
+    loans = X.assign(id=range(1, len(X) + 1), decision=["approved" if each == "yes" else "denied" for each in y])
+    loans.to_csv("decided.csv", index=False)
+    words = ["--decisions", "decision", "--higher", "income", "--lower", "age"]
+    denied, approved = (X[loans["decision"] == word].to_numpy() for word in ("denied", "approved"))
+    at = [list(X).index(name) for name in ("income", "age")]
+    beaten = [[b[at[0]] <= a[at[0]] and b[at[1]] >= a[at[1]] for b in approved] for a in denied]
+    told = json.loads(run("review", "decided.csv", *words, "--json").stdout)
+    assert (told["favourable"], told["unfavourable"], told["recognised"]) == ("approved", "denied", True)
+    assert (told["n_denied"], told["n_files"]) == (len(denied), sum(map(any, beaten)))
+    said = run("review", "decided.csv", *words, "--out", "all.csv").stdout
+    assert f"{sum(map(any, beaten))} of {len(denied)} people with the decision 'denied' have a comparator" in said
+    assert "Favourable decision: 'approved' (recognised by the word)." in said
+    written = pd.read_csv("all.csv")
+    assert len(written) == told["n_pairs"] == sum(map(sum, beaten))  # all of them, though the screen has one of each
+    assert f"It has {len(written):,} of {len(written):,} pairs." in said
+    assert (written["decision"] == "denied").all()
+    assert (written["comparator_decision"] == "approved").all()
+    # Row 1 is the first person of the table.
+    assert (loans.loc[written["row"] - 1, "decision"] == "denied").all()
+    assert "It has" in run("review", "decided.csv", *words, "--out", "few.csv", "--comparators", "1").stdout
+    assert len(pd.read_csv("few.csv")) == told["n_files"] < len(written)
+    loans.assign(decision=loans["decision"].map({"approved": "A", "denied": "D"})).to_csv("coded.csv", index=False)
+    refused = run("review", "coded.csv", *words, code=2).stderr
+    assert "Give --approved, the favourable one of the decisions 'A' and 'D'" in refused
+    coded = json.loads(run("review", "coded.csv", *words, "--approved", "A", "--json").stdout)
+    assert coded["n_files"] == told["n_files"]
+
+
+def test_review_counts_denied_women_beside_approved_men_and_names_blanks(files):
+    X, y, _ = files
+    loans = X.assign(id=[f"k{i}" for i in range(len(X))], approved=y)
+    loans.loc[[3, 5, 8], "income"] = None
+    loans.to_csv("decided.csv", index=False)
+    words = ["decided.csv", "--decisions", "approved", "--higher", "income", "--groups", "sex", "--id", "id"]
+    told = json.loads(run("review", *words, "--out", "all.csv", "--json").stdout)
+    women = loans[(loans["sex"] == "f") & (loans["approved"] == "no") & loans["income"].notna()]
+    men = loans[(loans["sex"] == "m") & (loans["approved"] == "yes")]
+    (row,) = [row for row in told["groups"] if (row["denied"], row["approved"]) == ("f", "m")]
+    counts = [(men["income"] <= income).sum() for income in women["income"]]
+    blanks = loans.loc[[3, 5, 8]]
+    both_blank = ((blanks["sex"] == "f") & (blanks["approved"] == "no")).sum()
+    beside = ((blanks["sex"] == "m") & (blanks["approved"] == "yes")).sum()
+    assert row["n_files"] == sum(map(bool, counts)) + both_blank * bool(beside)
+    assert row["n_pairs"] == sum(counts) + both_blank * beside
+    assert [each["row"] for each in told["blanks"]] == ["k3", "k5", "k8"]
+    written = pd.read_csv("all.csv")
+    chosen = (written["group"] == "f") & (written["comparator_group"] == "m")
+    assert chosen.sum() == row["n_pairs"]
+    said = run("review", *words).stdout
+    assert "3 people have a blank in income. A blank is compared with a blank only" in said
+    write_metric(METRIC, "metric.toml")
+    near = run("review", *words[:-2], "--within", "20", "--metric", "metric.toml", "--json", code=2).stderr
+    assert "missing numbers, which the metric refuses" in near
 
 
 def test_audit_says_who_is_favoured(files):

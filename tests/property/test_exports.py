@@ -398,7 +398,7 @@ def test_a_category_is_the_same_in_an_export_however_it_is_spelt(export, levels)
 
 def test_control_spellings_that_count_as_others_are_found(monkeypatch):
     """An export that compares the text of values as it stands gives other scores."""
-    naive = lw.metrics.columns.LevelIndex
+    naive = lw.kernel.columns.LevelIndex
     monkeypatch.setattr(naive, "texts", lambda self: {text: int(place) for text, place in self._known.items()})
     for export in ("DuckDB", "SQLite", "ONNX"):
         for levels, value in (("text of numbers", "2.0"), ("words", "FALSE")):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
@@ -27,6 +28,7 @@ from likewise.kernel.schema import People, labels_of
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import asked_outputs, probability_outputs
 from likewise.verification.domain import Domain
+from likewise.verification.one_hot import OneHot, told
 
 _ROUND = 20_000_000  # pairs after which the search restarts from other people
 _MIN_PAIRS = 1000
@@ -48,7 +50,11 @@ class Attack:
     ----------
     pair : DataFrame of two rows or None
         The two people, in the columns in which people are given; an array, if these have no names. None if all pairs
-        tried are at distance 0 and have equal outputs.
+        tried have equal outputs.
+    favoured : int or None
+        Which of the pair has the favourable output, 0 or 1; None if it is not known which is.
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     difference : float
         Of their outputs: total variation of class probabilities, or absolute difference of numbers (a share of the
         output range, if there is one).
@@ -77,11 +83,15 @@ class Attack:
         The guarantee that was tested.
     refused : tuple of str
         Kinds of values that the model refuses, which were not tried.
+    sets : tuple of OneHot
+        Sets of 0/1 columns of which everybody who was tried has exactly one 1, as everybody in `X` has.
     coverage : str
         The result in words. Finding no violation does not prove there is none.
     """
 
     pair: Any
+    favoured: int | None
+    favourable: str
     difference: float
     distance: float
     bound: float
@@ -92,6 +102,7 @@ class Attack:
     metric: Metric
     guarantee: Guarantee | None
     refused: tuple[str, ...]
+    sets: tuple[OneHot, ...]
 
     @property
     def excess(self) -> float:
@@ -121,7 +132,7 @@ class Attack:
                 f"differ by {self.difference:.3g} at D = {self.distance:.3g}."
             )
         elif self.pair is None:
-            found = "All pairs tried are at distance 0 and have equal outputs."
+            found = "All pairs tried have equal outputs."
         else:
             found = f"No pair was found to exceed it; the closest used {self.largest_share:.2%} of what is allowed."
         words = (
@@ -130,6 +141,8 @@ class Attack:
         )
         if self.refused:
             words += f"Not tried, since the model refuses them: {', '.join(self.refused)}. "
+        if self.sets:
+            words += f"Exactly one is 1 for everybody tried, in each of these sets: {told(self.sets)}. "
         if self.guarantee is not None and self.guarantee.delta > 0:
             words += (
                 "The guarantee is sampled: it holds for a pair chosen without knowledge of the draws, and a search "
@@ -147,6 +160,7 @@ def attack(
     domain: Domain | None = None,
     n_pairs: int = 1_000_000,
     output_range: tuple[float, float] | None = None,
+    favourable: Any = None,
     tolerance: float | None = None,
     random_state: Any = None,
     verbose: bool = False,
@@ -172,7 +186,8 @@ def attack(
         People to start from; they give the columns, ranges and categories. Optional for likewise's own models that know
         these: a scorecard from its knots, a network from its ranges, a projection from its anchors.
     only : column name or list of them, optional
-        Compare people who differ in these columns alone.
+        Compare people who differ in these columns alone. Of a set of 0/1 columns with exactly one 1, such as sex_f and
+        sex_m, any of them stands for all, and so does "sex".
     domain : Domain, optional
         What each column can hold; the search stays inside. With `only` and no domain, it is learned from `X`. Without
         both, the search goes everywhere, as a guarantee does: beyond the range of `X`, to fractions of whole numbers,
@@ -183,6 +198,10 @@ def attack(
     output_range : tuple of float, optional
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``; None takes the range of the
         model's own guarantee.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is not said who of the pair is favoured.
     tolerance : float, optional
         Excess to ignore. None takes 1e-9 of the range of the outputs, for rounding.
     random_state : int, RandomState instance or None, default=None
@@ -222,7 +241,12 @@ def attack(
     with single_threaded_blas():  # last bits must not depend on the number of threads
         space, outputs = _prepare(model, metric, X, limits)
         first = outputs(space.people(space.starts[:1024]))
+        classes = getattr(model, "classes_", None)
+        labels = None if classes is None else np.asarray(classes).tolist()
+        direction = Direction.of(favourable, labels, first.shape[1])
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
+        # A guarantee covers people whom there cannot be, too.
+        restriction = restriction_of(space, X, domain, only, possible=guarantee is None)
         evaluator = PairEvaluator(
             space,
             outputs,
@@ -230,7 +254,7 @@ def attack(
             limit_under(guarantee),
             unit,
             check_tolerance(tolerance, unit),
-            restriction_of(space, X, domain, only),
+            restriction,
         )
         with progress_bar("Searching", n_pairs, show=verbose) as advance:
             for start in range(0, n_pairs, _ROUND):
@@ -238,10 +262,15 @@ def attack(
                 for strategy, share in strategies_for(space).items():
                     strategy(evaluator, rng, int(here * share))
                     advance(int(here * share))
-    worst = evaluator.worst
+    worst, favoured = evaluator.worst, None
+    if worst is not None and direction.sign:
+        one, other = direction.gains(outputs(space.people(worst.rows))).tolist()
+        favoured = None if one == other else int(other > one)
     at_0 = float(evaluator.bound(np.zeros(1))[0])
     return Attack(
         pair=None if worst is None else _as_given(space, worst.rows, X),
+        favoured=favoured,
+        favourable=direction.text,
         difference=0.0 if worst is None else worst.difference,
         distance=0.0 if worst is None else worst.distance,
         bound=at_0 if worst is None else worst.bound,
@@ -252,6 +281,7 @@ def attack(
         metric=metric,
         guarantee=guarantee,
         refused=space.refused,
+        sets=() if restriction is None else tuple(restriction.sets),
     )
 
 

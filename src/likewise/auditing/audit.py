@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._engine import should_compile
+from likewise._favourable import Direction
 from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
@@ -50,7 +51,8 @@ class Audit:
     violations : DataFrame
         The worst pairs of distinct people, largest excess first: ``row_a`` and ``row_b`` (positions of their first
         rows in X), ``score_a`` and ``score_b`` (their outputs; of several classes, the probabilities of the class in
-        which they differ most, which ``outcome`` names), ``favoured`` (who has the higher score, ``"a"`` or ``"b"``),
+        which they differ most, which ``outcome`` names), ``favoured`` (``"a"``, ``"b"`` or ``"neither"``; where
+        it is not known what is favourable, the column is ``higher``, who has the higher score),
         ``difference``, ``distance``, ``excess``, ``ratio``,
         ``n_pairs`` (how many pairs of rows are this pair) and ``differs`` (all columns in which they differ, with both
         values: those of weight 0 first, then those that contribute most to the distance).
@@ -69,6 +71,8 @@ class Audit:
     metric : Metric
     guarantee : Guarantee or None
         What outputs were compared with in place of the metric; ``violations`` then has its ``bound``.
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     """
 
     n_pairs: int
@@ -85,6 +89,7 @@ class Audit:
     tolerance: float
     metric: Metric
     guarantee: Guarantee | None = None
+    favourable: str = ""
 
     def __repr__(self) -> str:
         return f"<Audit: {self.headline}>"
@@ -142,6 +147,7 @@ class Audit:
             f"({self.n_distinct:,} distinct), exactly. "
             f"Limit: outputs may differ by {allowed} + {self.tolerance:.3g}, where D is {self.metric.definition}. "
             f"Found: {found} "
+            f"{f'Favourable: {self.favourable}. ' if self.favourable else ''}"
             "Not searched: people who are not in X, features that the metric leaves out, other outputs that the "
             "model may give for the same people, and whether the metric is the right one."
         )
@@ -158,6 +164,7 @@ def audit(
     thresholds: Sequence[float] = (),
     n_worst: int = 100,
     against: Literal["metric", "guarantee"] = "metric",
+    favourable: Any = None,
 ) -> Audit:
     """Search all pairs of people in `X` for outputs that differ by more than the distance between the people.
 
@@ -201,6 +208,10 @@ def audit(
         method guarantees more (``tanh(D)`` for a scorecard) and larger by the sampling error of a smoothed model. For
         a model whose guarantee is under this metric, and up to 10,000 distinct people in memory, as every pair is
         compared.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise the
+        result says who has the higher score.
 
     Returns
     -------
@@ -247,7 +258,7 @@ def audit(
                 f"X must be a table in memory for {metric!r}, whose every pair has to be compared; got {got}. Take "
                 f"up to {_MAX_COMPARED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
             )
-        return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
+        return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst, favourable)
     people = metric.encode_rows(X)
     weights = metric.known_weights(people.encoder)
     separable = weights is not None and weights.splits is not None and guarantee is None
@@ -260,9 +271,10 @@ def audit(
         result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
     else:
         result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst, limit_under(guarantee))
+    direction = model_outputs.direction(favourable)
     n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
     distances = metric.between(points.people.take(a), points.people.take(b))
-    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
+    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights, direction)
     if guarantee is not None:
         between = metric.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
         # What was compared with is the bound; the distance stands beside it.
@@ -282,6 +294,7 @@ def audit(
         tolerance=tolerance,
         metric=metric,
         guarantee=guarantee,
+        favourable=direction.text,
     )
 
 
@@ -353,13 +366,21 @@ def _search_every_pair(
 
 
 def tabulate(
-    points: Points, pairs: IntArray, result: SearchResult, model_outputs: ModelOutputs, weights: ColumnWeights | None
+    points: Points,
+    pairs: IntArray,
+    result: SearchResult,
+    model_outputs: ModelOutputs,
+    weights: ColumnWeights | None,
+    direction: Direction,
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
     """Table of the worst pairs, given as positions among the points, and the columns in which they differ."""
     a, b = pairs.T
     unit = model_outputs.unit
     differences, distances = unit * result.differences, unit * result.distances
     scores = model_outputs.labels.pairs(unit * model_outputs.outputs[a], unit * model_outputs.outputs[b])
+    lead: FloatArray = (scores["score_a"] - scores["score_b"]).to_numpy()
+    if direction.sign:
+        lead = direction.gains(model_outputs.outputs[a]) - direction.gains(model_outputs.outputs[b])
     columns = [points.differences(j, k, weights) for j, k in zip(a, b, strict=True)]
     with np.errstate(divide="ignore", over="ignore"):
         ratios = differences / distances
@@ -369,7 +390,7 @@ def tabulate(
             "row_b": b,
             "score_a": scores["score_a"],
             "score_b": scores["score_b"],
-            "favoured": np.where(scores["score_a"] > scores["score_b"], "a", "b"),
+            direction.names[0]: np.where(lead > 0, "a", np.where(lead < 0, "b", "neither")),
             "outcome": scores["outcome"],
             "difference": differences,
             "distance": distances,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
@@ -11,23 +11,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
+from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import check_count, check_names, check_output_range, check_positive, short_repr
+from likewise._validation import BOOL, check_count, check_output_range, check_positive, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
 from likewise.auditing.excess import Excess, smallest_excess
-from likewise.auditing.exchange import Exchange, mean_interval, shown_pair
+from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
+from likewise.verification.one_hot import OneHot, told
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
+_SHOWN_AFTER = 0.2  # seconds
 _UPWARDS = Context(prec=4, rounding=ROUND_CEILING)
 
 
@@ -42,14 +46,26 @@ class Effect:
     ----------
     columns : list
         The columns that are exchanged.
+    sets : tuple of OneHot
+        Sets of 0/1 columns of which everybody has exactly one 1. They are exchanged, and searched, as one column.
     on_people : DataFrame
         One row per person of X: ``score``, the ``lowest`` and the ``highest`` score with other values in the columns,
         what these values are (``lowest if``, ``highest if``), and ``effect``, the largest difference.
-    mean, mean_interval : float and tuple of float
-        Mean of ``effect``, and its 95% confidence interval for the population that X was drawn from.
+    mean : float
+        Mean of ``effect``.
+    mean_interval : tuple of float or None
+        Its 95% confidence interval for the population that X was drawn from, valid for every number of people. None for
+        numbers without an output range, and if not all values were tried.
+    tried : str
+        Which values of the columns everybody was given.
+    all_tried : bool
+        Whether these are all values of the domain, or all that people have. If not, effects may be larger.
     directions : DataFrame
-        For every two values: which is ``favoured`` ``over`` which on average, by how much (``mean``), for what
+        For every two values: which is ``favoured`` ``over`` which (``higher`` and ``lower``, if it is not known which
+        is favourable) on average, by how much (``mean``), for what
         ``share`` of people, both with 95% confidence intervals, and by how much at most.
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     groups : DataFrame
         Mean and largest effect for people by their own value.
     found : float
@@ -70,15 +86,23 @@ class Effect:
         Processor time.
     n_boxes : int
         Boxes of people that were bounded.
+    limit : str
+        Where the search for a proof was to stop: "60 s of processor time".
+    stopped : bool
+        Whether it stopped there, so that a higher limit may bring the bound down.
     history : tuple of (int, float, float)
         Boxes, found and proven as the search went on.
     """
 
     columns: list[Any]
+    sets: tuple[OneHot, ...]
     on_people: pd.DataFrame
     mean: float
-    mean_interval: tuple[float, float]
+    mean_interval: tuple[float, float] | None
+    tried: str
+    all_tried: bool
     directions: pd.DataFrame
+    favourable: str
     groups: pd.DataFrame
     found: float
     pair: pd.DataFrame | None
@@ -90,6 +114,8 @@ class Effect:
     excess: Excess | None
     seconds: float
     n_boxes: int
+    limit: str
+    stopped: bool
     history: tuple[tuple[int, float, float], ...]
 
     @property
@@ -102,9 +128,8 @@ class Effect:
         """What was found and proven, in a line."""
         names = " and ".join(map(str, self.columns))
         largest = float(self.on_people["effect"].max())
-        text = (
-            f"exchanging {names} alone changes outputs by up to {largest:.4g} for these {len(self.on_people):,} people"
-        )
+        up_to = f"up to {largest:.4g}{'' if self.all_tried else ' or more'}"
+        text = f"exchanging {names} alone changes outputs by {up_to} for these {len(self.on_people):,} people"
         if self.pair is not None:
             text += f", by {self.found:.4g} for the worst pair found, "
             if self.proven is None:
@@ -126,14 +151,32 @@ class Effect:
         return self.proven is not None and self.proven <= self.rounding
 
     @property
+    def standing(self) -> str:
+        """How far the proof came: closed, not closed within the limit, bounded from above only, or not possible."""
+        if self.proven is None:
+            return f"No proof: this model cannot be bounded, as {self.how}"
+        if self.meets:
+            return f"Proof: {self.how}"
+        if self.stopped:
+            return (
+                f"Not closed within {self.limit}: the worst case is between what is found and what is proven "
+                f"({self.how}), and a higher limit may bring them together"
+            )
+        return (
+            f"Proof: {self.how}. Such a bound need not be attained: the worst case is between what is found and what "
+            "is proven, and more time does not change that"
+        )
+
+    @property
     def coverage(self) -> str:
         """What was compared, what is proven and how, and what is not covered."""
-        text = self.headline[0].upper() + self.headline[1:] + ". "
-        text += f"Proof: {self.how}. " if self.proven is not None else f"No proof: {self.how}. "
+        text = self.headline[0].upper() + self.headline[1:] + f". Everybody was given {self.tried}. {self.standing}. "
         text += (
             "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
             "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
         )
+        if self.sets:
+            text += f" Everybody has exactly one 1 in each of these sets of columns: {told(self.sets)}."
         return text
 
     def __repr__(self) -> str:
@@ -166,11 +209,13 @@ def effect(
     *,
     domain: Domain | None = None,
     output_range: tuple[float, float] | None = None,
+    favourable: Any = None,
     max_seconds: float | None = 60.0,
     max_boxes: int | None = None,
     tolerance: float = 1e-4,
     n_queries: int = 100_000,
     random_state: Any = 0,
+    verbose: bool = False,
 ) -> Effect:
     """How much a column can matter: for given people, for the worst pair there can be, and at most.
 
@@ -181,10 +226,11 @@ def effect(
     -----------------------
     The bound holds for all people of the domain, seen or not, and for the model as it computes, rounding included. It
     is in closed form for linear and additive models (this package's scorecards, EBM without interactions); by a search
-    over boxes of people for trees, forests and boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of
-    the difference of two copies for ReLU networks. It is an upper bound, and for three or more classes it may stay
-    above the worst pair there is (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People
-    outside the domain, and columns that stand in for this one, are not covered.
+    over boxes of people for linear models behind products of columns (`PolynomialFeatures`), and for trees, forests and
+    boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of the difference of two copies for ReLU
+    networks. It is an upper bound, and for three or more classes it may stay above the worst pair there is
+    (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People outside the domain, and
+    columns that stand in for this one, are not covered.
 
     Parameters
     ----------
@@ -192,13 +238,18 @@ def effect(
     X : DataFrame or array-like of shape (n_samples, n_features)
         People with the columns that the model takes.
     column : column name, or list of them
-        Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on.
+        Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on. Of a set of
+        0/1 columns with exactly one 1, such as sex_f and sex_m, any of them stands for all, and so does "sex".
     metric : Metric, optional
         Also find the smallest e with ``TV <= D + e`` for all people of the domain, see ``Effect.excess``.
     domain : Domain, optional
         What each column can hold; learned from `X` if it is not given.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of predicted numbers. Differences are then shares of ``b - a``.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is said which value gets the higher score.
     max_seconds : float or None, default=60
         Processor time for the proof, where it takes a search. None for no limit.
     max_boxes : int, optional
@@ -208,6 +259,8 @@ def effect(
     n_queries : int, default=100_000
         Pairs that a search for the worst one may ask the model about, where nothing better is known.
     random_state : int, RandomState instance or None, default=0
+    verbose : bool, default=False
+        Show a progress bar of the time that may pass, with what is found and proven so far.
 
     Returns
     -------
@@ -237,16 +290,20 @@ def effect(
     n_queries = check_count("n_queries", n_queries)
     rng = np.random.default_rng(seed_from(random_state))
     max_boxes = None if max_boxes is None else check_count("max_boxes", max_boxes)
-    with single_threaded_blas():
+    BOOL.check("verbose", verbose)
+    limit, n_proofs = _limit(max_seconds, max_boxes), 1 + (metric is not None)
+    total = None if max_seconds is None else n_proofs * max_seconds
+    with single_threaded_blas(), progress_bar(f"Bounding, {limit} at most", total, show=verbose) as advance:
         space = InputSpace.of(model, X, metric, domain, limits_of_outputs)
-        names = check_names("column", column if isinstance(column, (list, tuple)) else [column], space.names)
-        if not names:
+        columns = space.positions("column", column if isinstance(column, (list, tuple)) else [column])
+        if not columns:
             raise InvalidInputError("column must name at least one column of X; got none.")
-        columns = [space.names.index(name) for name in names]
         exchange = Exchange.of(space, columns)
-        shares = exchange.probable or space.output_range is not None
-        unit = 1.0 if shares else float(np.ptp(exchange.outputs)) or 1.0
-        limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit), check_tolerance(None, unit)
+        classes = space.labels(probable=exchange.probable).classes
+        direction = Direction.of(favourable, classes, exchange.outputs.shape[2])
+        unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
+        tell = _told(advance, limit)
+        limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit, tell), check_tolerance(None, unit)
         a, b, effects = exchange.pairs()
         inside = space.holds(a) & space.holds(b)
         order = np.argsort(-np.where(inside, effects, -np.inf), kind="stable")[:_STARTS]
@@ -256,15 +313,19 @@ def effect(
         proven, how = proof.proven, proof.how
         if proven is not None and found > proven:
             # The model contradicts what was read off it: nothing is proven.
-            proven, how = None, "the model's own answers exceed what follows from its parts; please report this"
+            proven, how = None, "its own answers exceed what follows from its parts; please report this"
         excess = None if metric is None else smallest_excess(space, metric, limits, n_queries, rng)
     sizes = exchange.effects
     return Effect(
-        columns=names,
+        columns=space.members(columns),
+        sets=space.sets,
         on_people=exchange.table(),
         mean=float(sizes.mean()),
-        mean_interval=mean_interval(sizes),
-        directions=exchange.directions(),
+        mean_interval=exchange.mean_interval(),
+        tried=exchange.given.statement,
+        all_tried=exchange.given.all_tried,
+        directions=exchange.directions(direction),
+        favourable=direction.text,
         groups=exchange.groups(),
         found=found,
         pair=shown_pair(space, first, second) if found > rounding else None,
@@ -276,8 +337,31 @@ def effect(
         excess=excess,
         seconds=time.process_time() - begun,
         n_boxes=proof.n_boxes,
+        limit=limit,
+        stopped=proof.stopped,
         history=proof.history,
     )
+
+
+def _limit(max_seconds: float | None, max_boxes: int | None) -> str:
+    """The limits in words."""
+    seconds = [] if max_seconds is None else [f"{max_seconds:g} s of processor time"]
+    boxes = [] if max_boxes is None else [f"{max_boxes:,} {'box' if max_boxes == 1 else 'boxes'}"]
+    return " or ".join(seconds + boxes) or "any time"
+
+
+def _told(advance: Callable[..., None], limit: str) -> Callable[[float, float], None]:
+    """A function that shows the values found and proven so far, a few times per second."""
+    shown = time.process_time()
+
+    def tell(found: float, proven: float) -> None:
+        nonlocal shown
+        now = time.process_time()
+        if now - shown >= _SHOWN_AFTER:
+            advance(now - shown, f"Found {max(found, 0.0):.4g}, proven {rounded_up(proven)}; {limit} at most")
+            shown = now
+
+    return tell
 
 
 def _worst(

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import known_favourable, label_of
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise._validation import NON_NEGATIVE, check_count, short_repr
+from likewise._validation import NON_NEGATIVE, check_count, counted, list_words, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import is_numeric
-from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.points import CODE, Points
 from likewise.verification.domain import frame_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
+_MOST_LISTED = 1_000_000
+_MOST_GROUPS = 20
 _DIRECTIONS = ("higher", "lower", "same")
 
 
@@ -33,8 +35,8 @@ class FileReview:
         ``n_comparators``, ``comparator`` (the closest one; without a metric, the first of the table) and ``distance``
         to it, NaN without a metric.
     pairs : DataFrame
-        The closest comparators of each: ``row``, ``comparator``, ``distance``, and ``differs``, all columns in which
-        the two differ, those of weight 0 first.
+        The closest comparators of each, or all: ``row``, ``comparator``, ``distance``, and ``differs``, all columns in
+        which the two differ, those of weight 0 first. With groups, also ``group`` and ``comparator_group``.
     n_denied, n_approved : int
         People who were decided each way.
     n_pairs : int
@@ -45,6 +47,15 @@ class FileReview:
         The directions that were given.
     decisions : tuple
         The unfavourable and the favourable decision.
+    recognised : bool
+        Whether the favourable decision was known by its word, and not named.
+    blanks : DataFrame
+        People with a blank in a column of `better`: ``row``, ``decision``, ``columns`` (a list of these) and
+        ``n_comparators`` (0 for those who were approved).
+    groups : DataFrame or None
+        With groups, for every group of the denied and every group of the approved: ``n_denied`` and ``n_approved``, how
+        many of these denied people have a comparator among these approved (``n_files``), as a ``share``, and
+        ``n_pairs``.
     """
 
     files: pd.DataFrame
@@ -55,14 +66,37 @@ class FileReview:
     rule: str
     better: Mapping[Any, str]
     decisions: tuple[Any, Any]
+    recognised: bool
+    blanks: pd.DataFrame
+    groups: pd.DataFrame | None
 
     @property
     def headline(self) -> str:
         """What was found, in a line."""
+        n, (no, yes) = len(self.files), self.decisions
+        verb = "has" if n == 1 else "have"
         return (
-            f"{len(self.files):,} of {self.n_denied:,} denied people have a comparator, an approved person {self.rule};"
-            f" {self.n_pairs:,} pairs in all"
+            f"{n:,} of {counted(self.n_denied, 'person', 'people')} with the decision '{no}' {verb} a comparator, a "
+            f"person with the decision '{yes}' {self.rule}; {counted(self.n_pairs, 'pair')} in all, of "
+            f"{counted(self.n_denied + self.n_approved, 'person', 'people')}"
         )
+
+    @property
+    def coverage(self) -> str:
+        """Which decision is taken for the favourable one, and who is compared with whom."""
+        how = "recognised by the word" if self.recognised else "as named"
+        text = f"Favourable decision: '{self.decisions[1]}' ({how}). All pairs of a person with '{self.decisions[0]}' "
+        text += f"and a person with '{self.decisions[1]}' were compared."
+        if len(self.blanks):
+            alone = self.blanks["decision"].eq(self.decisions[0]) & self.blanks["n_comparators"].eq(0)
+            among = {name for names in self.blanks["columns"] for name in names}
+            columns = list_words([str(name) for name in self.better if name in among], "or")
+            text += (
+                f" {counted(len(self.blanks), 'person has', 'people have')} a blank in {columns}. A blank is compared "
+                "with a blank only, as nobody knows whether it is better than a value. Of those with a blank and the "
+                f"decision '{self.decisions[0]}', {int(alone.sum()):,} have no comparator."
+            )
+        return text
 
     def __repr__(self) -> str:
         return f"<FileReview: {self.headline}>"
@@ -76,7 +110,8 @@ def review_files(
     better: Mapping[Any, str] | None = None,
     metric: Metric | None = None,
     threshold: float | None = None,
-    n_comparators: int = 5,
+    groups: Any = None,
+    n_comparators: int | None = 5,
 ) -> FileReview:
     """Find denied people for whom an approved person exists who is no better qualified.
 
@@ -94,16 +129,20 @@ def review_files(
     decisions : array-like of shape (n_samples,)
         Two values.
     approved : object, optional
-        The value of `decisions` that is the favourable one; the larger of the two if not given.
+        The value of `decisions` that is the favourable one. Known words need none: approved and denied, granted and
+        refused, paid and default, yes and no, 1 and 0, and the like. Of other values it must be given.
     better : mapping from column to "higher", "lower" or "same", optional
-        Which values of a column qualify better. Under "same" only equal values compare. Missing values compare with
-        nothing.
+        Which values of a column qualify better. Under "same" only equal values compare. A blank compares with a blank
+        only: see ``FileReview.blanks`` for the people with one.
     metric : Metric, optional
-        Also orders comparators: the closest comes first.
+        Also orders comparators: the closest comes first. It says how far a blank is away.
     threshold : float, optional
         Largest distance; needs `metric`.
-    n_comparators : int, default=5
-        How many comparators to list for each person.
+    groups : array-like of shape (n_samples,), optional
+        A group for each person, such as their sex, to count the denied people of each group with a comparator in each:
+        denied women beside approved men, say.
+    n_comparators : int or None, default=5
+        How many comparators to list for each person; None lists all.
 
     Returns
     -------
@@ -130,13 +169,13 @@ def review_files(
         raise InvalidInputError("Give better, the directions in which columns qualify, or metric and threshold.")
     if threshold is not None and metric is None:
         raise InvalidInputError(f"threshold must come with a metric; got {float(threshold):g} alone.")
-    n_comparators = check_count("n_comparators", n_comparators)
-    n_denied, n_granted = len(denied), len(granted)
+    if n_comparators is not None:
+        n_comparators = check_count("n_comparators", n_comparators)
     limits = _Limits.of(frame, better or {})
-    denied, granted = denied[limits.complete[denied]], granted[limits.complete[granted]]
     metric = None if metric is None else check_metric(metric)
-    found = _comparators(metric, X, limits, denied, granted, np.inf if threshold is None else threshold, n_comparators)
-    order = np.lexsort((denied, found.distances[:, 0], -found.counts))
+    search = _Search(metric, X, limits, np.inf if threshold is None else float(threshold))
+    found = search.comparators(denied, granted, n_comparators)
+    order = np.lexsort((denied, found.distances[:, 0], -found.counts)) if len(denied) else denied
     order = order[found.counts[order] > 0]
     rows = denied[order]
     files = pd.DataFrame(
@@ -147,29 +186,41 @@ def review_files(
             "distance": found.distances[order, 0],
         }
     )
-    listed = found.nearest[order] >= 0
-    pairs = pd.DataFrame(
-        {
-            "row": np.repeat(rows, listed.sum(axis=1)),
-            "comparator": granted[found.nearest[order][listed]],
-            "distance": found.distances[order][listed],
-        }
-    )
-    hidden = [] if metric is None else metric.hidden
+    pairs = search.pairs(found, denied, granted, order, n_comparators)
     if metric is None:
         files["distance"] = pairs["distance"] = np.nan
+    hidden = [] if metric is None else metric.hidden
     pairs["differs"] = _differs(frame, pairs["row"], pairs["comparator"], hidden)
-    n_pairs, rule = int(found.counts.sum()), _rule(better or {}, threshold)
-    return FileReview(files, pairs, n_denied, n_granted, n_pairs, rule, dict(better or {}), both)
+    counts = np.zeros(len(frame), np.int64)
+    counts[denied] = found.counts
+    tally = None
+    if groups is not None:
+        kinds = _group_names(groups, len(frame))
+        tally = search.groups(denied, granted, kinds)
+        pairs = pairs.assign(group=kinds[pairs["row"]], comparator_group=kinds[pairs["comparator"]])
+    return FileReview(
+        files,
+        pairs,
+        len(denied),
+        len(granted),
+        int(found.counts.sum()),
+        _rule(better or {}, threshold),
+        dict(better or {}),
+        both,
+        approved is None,
+        _blanks(limits.blank, granted, both, counts),
+        tally,
+    )
 
 
 def _rule(better: Mapping[Any, str], threshold: float | None) -> str:
     """What makes an approved person a comparator, in words."""
-    ordered = ", ".join(str(name) for name, direction in better.items() if direction != "same")
-    equal = ", ".join(str(name) for name, direction in better.items() if direction == "same")
-    parts = [f"no better in {ordered}"] * bool(ordered) + [f"the same in {equal}"] * bool(equal)
+    ordered = [str(name) for name, direction in better.items() if direction != "same"]
+    equal = [str(name) for name, direction in better.items() if direction == "same"]
+    parts = [f"no better in {list_words(ordered, 'or')}"] * bool(ordered)
+    parts += [f"the same in {list_words(equal)}"] * bool(equal)
     parts += [] if threshold is None else [f"within a distance of {threshold:g}"]
-    return "who is " + " and ".join(parts)
+    return "who is " + list_words(parts)
 
 
 def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any, tuple[Any, Any]]:
@@ -185,28 +236,62 @@ def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any, tuple[Any, 
             f"decisions must be one of two values for each of {n:,} people, none missing; got {len(values):,} with "
             f"{short_repr(kinds[:5])}."
         )
-    wanted = kinds[-1] if approved is None else approved
-    if not pd.api.types.is_scalar(wanted) or wanted is pd.NA or wanted not in kinds:
-        raise InvalidInputError(f"approved must be one of the decisions, {kinds}; got {short_repr(approved)}.")
+    if approved is None:
+        wanted = known_favourable(kinds, "decision" if values.name is None else values.name)
+        if wanted is None:
+            raise InvalidInputError(
+                f"approved must be given, the favourable one of the decisions {kinds}: no word among them says so."
+            ).in_commands(
+                f"Give --approved, the favourable one of the decisions {kinds[0]!r} and {kinds[1]!r}: it is not known "
+                "from these words."
+            )
+    else:
+        wanted = label_of(approved, kinds, "approved", "--approved")
     yes = (values == wanted).to_numpy()
     other = next(kind for kind in kinds if kind != wanted)
     return np.flatnonzero(~yes), np.flatnonzero(yes), (other, wanted)
+
+
+def _group_names(groups: Any, n: int) -> Any:
+    """The group of each person as text."""
+    values = pd.Series(groups).reset_index(drop=True)
+    names = values.astype(object).where(values.notna(), "blank").map(str).to_numpy(dtype=object)
+    n_kinds = len(set(names.tolist()))
+    if len(names) != n or not 2 <= n_kinds <= _MOST_GROUPS:
+        raise InvalidInputError(
+            f"groups must hold one of 2 to {_MOST_GROUPS} values for each of {n:,} people; got {len(names):,} with "
+            f"{n_kinds} values."
+        )
+    return names
+
+
+def _blanks(blank: Mapping[Any, BoolArray], granted: Any, both: tuple[Any, Any], counts: IntArray) -> pd.DataFrame:
+    """Everybody with a blank in a column by which files are compared."""
+    rows = np.flatnonzero(np.any([*blank.values(), np.zeros(len(counts), bool)], axis=0))
+    return pd.DataFrame(
+        {
+            "row": rows,
+            "decision": [both[int(row)] for row in np.isin(rows, granted)],
+            "columns": [[name for name, absent in blank.items() if absent[row]] for row in rows],
+            "n_comparators": counts[rows],
+        }
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class _Limits:
     """What a comparator must not exceed: numbers, of which less is no better; and codes that must be equal.
 
-    `complete` are the people of whom all of it is known.
+    Whether a number is blank is one of the codes, so that two blanks compare, and a blank and a value do not.
     """
 
     numbers: FloatArray
     codes: FloatArray
-    complete: BoolArray
+    blank: dict[Any, BoolArray]
 
     @classmethod
     def of(cls, frame: pd.DataFrame, better: Mapping[Any, str]) -> _Limits:
-        numbers, codes = [], []
+        numbers, codes, absent = [], [], dict[Any, BoolArray]()
         for name, direction in better.items():
             if name not in frame or not isinstance(direction, str) or direction not in _DIRECTIONS:
                 raise InvalidInputError(
@@ -214,16 +299,18 @@ class _Limits:
                     f"{short_repr(direction)} for {name!r}."
                 )
             column = frame[name]
+            absent[name] = column.isna().to_numpy()
             if direction == "same":
-                found = pd.factorize(column)[0].astype(np.float64)
-                codes.append(np.where(found < 0, np.nan, found))
+                codes.append(pd.factorize(column, use_na_sentinel=False)[0].astype(np.float64))
                 continue
             if not is_numeric(column):
                 raise InvalidInputError(f"{name!r} must hold numbers to be higher or lower. Use 'same' for categories.")
-            values: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
+            values: FloatArray = np.where(absent[name], 0.0, column.to_numpy(np.float64, na_value=np.nan))
             numbers.append(values if direction == "higher" else -values)
+            if absent[name].any():
+                codes.append(absent[name].astype(np.float64))
         both = [np.column_stack([np.empty((len(frame), 0)), *parts]) for parts in (numbers, codes)]
-        return cls(both[0], both[1], ~np.isnan(np.column_stack(both)).any(axis=1))
+        return cls(both[0], both[1], absent)
 
     def no_better(self, a: Any, b: Any) -> BoolArray:
         """Whether b are no better than a, shape (n_a, n_b)."""
@@ -239,49 +326,101 @@ class _Found(NamedTuple):
     distances: FloatArray
 
 
-def _comparators(
-    metric: Metric | None, X: Any, limits: _Limits, denied: Any, granted: Any, threshold: float, n: int
-) -> _Found:
-    """Approved people who are close to each denied person and no better."""
-    from likewise.pairs.comparators import Qualifications, find_comparators
+class _Search:
+    """Approved people who are close to denied ones and no better, among any of both."""
 
-    people = None if metric is None else metric.encode_rows(X)
-    weights = None if people is None or metric is None else metric.known_weights(people.encoder)
-    scanned = metric is not None and (weights is None or weights.splits is None)
-    if len(denied) * len(granted) <= _AT_ONCE or scanned:
-        return _every_pair(metric, people, limits, denied, granted, threshold, n)
-    points, kinds, scales, p = np.empty((len(limits.complete), 0)), np.empty(0, np.int8), np.empty(0), 1.0
-    if people is not None and weights is not None:
-        held = Points.among(people, np.array(people.missing(), dtype=np.int64), weights)
-        scales, p = held.scales(weights), weights.p
-        used = np.flatnonzero(scales > 0)
-        used = used[np.argsort(held.kinds[used] == CODE, kind="stable")]
-        points, kinds, scales = held.X[:, used], held.kinds[used], scales[used]
-    everybody = Qualifications(np.ascontiguousarray(points), limits.numbers, limits.codes)
-    return _Found(*find_comparators(everybody.take(denied), everybody.take(granted), kinds, scales, p, threshold, n))
+    def __init__(self, metric: Metric | None, X: Any, limits: _Limits, threshold: float) -> None:
+        self.metric, self.limits, self.threshold = metric, limits, threshold
+        self.people = None if metric is None else metric.encode_rows(X)
+        self.weights = None if metric is None or self.people is None else metric.known_weights(self.people.encoder)
 
+    def comparators(self, denied: Any, granted: Any, n: int | None) -> _Found:
+        """How many there are, and the `n` closest (None: the closest)."""
+        from likewise.pairs.comparators import Qualifications, find_comparators
 
-def _every_pair(
-    metric: Metric | None, people: People | None, limits: _Limits, denied: Any, granted: Any, threshold: float, n: int
-) -> _Found:
-    """The same for few pairs, a function, or a matrix of categories without `splits`: every pair is compared."""
-    counts = np.zeros(len(denied), np.int64)
-    nearest, kept = np.full((len(denied), n), -1), np.full((len(denied), n), np.inf)
-    size = max(1, _AT_ONCE // max(1, len(granted)))
-    for start in range(0, len(denied), size):
-        block = denied[start : start + size]
-        fine = limits.no_better(block, granted)
-        distances = np.zeros(fine.shape)
-        if metric is not None and people is not None:
-            a, b = np.repeat(block, len(granted)), np.tile(granted, len(block))
-            distances = metric.between(people.take(a), people.take(b)).reshape(fine.shape)
-        fine &= distances <= threshold
-        counts[start : start + size] = fine.sum(axis=1)
-        for i in np.flatnonzero(fine.any(axis=1)):
-            order = np.flatnonzero(fine[i])
-            order = order[np.argsort(distances[i, order], kind="stable")][:n]
-            nearest[start + i, : len(order)], kept[start + i, : len(order)] = order, distances[i, order]
-    return _Found(counts, nearest, kept)
+        n, weights = n or 1, self.weights
+        if len(denied) * len(granted) <= _AT_ONCE or not self._has_boxes:
+            return self._every_pair(denied, granted, n)
+        points, kinds, scales, p = np.empty((len(self.limits.numbers), 0)), np.empty(0, np.int8), np.empty(0), 1.0
+        if self.people is not None and weights is not None:
+            held = Points.among(self.people, np.array(self.people.missing(), dtype=np.int64), weights)
+            scales, p = held.scales(weights), weights.p
+            used = np.flatnonzero(scales > 0)
+            used = used[np.argsort(held.kinds[used] == CODE, kind="stable")]
+            points, kinds, scales = held.X[:, used], held.kinds[used], scales[used]
+        everybody = Qualifications(np.ascontiguousarray(points), self.limits.numbers, self.limits.codes)
+        sides = everybody.take(denied), everybody.take(granted)
+        return _Found(*find_comparators(*sides, kinds, scales, p, self.threshold, n))
+
+    @property
+    def _has_boxes(self) -> bool:
+        """Whether boxes bound the distance: not that of a function, nor of a matrix of categories without `splits`."""
+        return self.metric is None or (self.weights is not None and self.weights.splits is not None)
+
+    def pairs(self, found: _Found, denied: Any, granted: Any, order: Any, n: int | None) -> pd.DataFrame:
+        """The closest comparators of the denied people in this order, or with no `n` all of them."""
+        if n is None:
+            n_pairs = int(found.counts.sum())
+            if n_pairs > _MOST_LISTED:
+                raise InvalidInputError(
+                    f"n_comparators must be a number, such as 5: there are {n_pairs:,} pairs, and at most "
+                    f"{_MOST_LISTED:,} can be listed."
+                ).in_commands(
+                    f"Give --comparators, such as 5, how many to write for each person: there are {n_pairs:,} pairs, "
+                    f"and at most {_MOST_LISTED:,} can be written."
+                )
+            some = [(i, *block) for i, block in self._blocks(denied[order], granted)]
+            rows = np.concatenate([np.full(len(near), i) for i, near, _ in some] or [np.empty(0, np.int64)])
+            near = np.concatenate([near for _, near, _ in some] or [np.empty(0, np.int64)])
+            away = np.concatenate([far for *_, far in some] or [np.empty(0)])
+            return pd.DataFrame({"row": denied[order][rows], "comparator": granted[near], "distance": away})
+        listed = found.nearest[order] >= 0
+        return pd.DataFrame(
+            {
+                "row": np.repeat(denied[order], listed.sum(axis=1)),
+                "comparator": granted[found.nearest[order][listed]],
+                "distance": found.distances[order][listed],
+            }
+        )
+
+    def groups(self, denied: Any, granted: Any, kinds: Any) -> pd.DataFrame:
+        """How many denied people of each group have a comparator in each group."""
+        rows, names = [], sorted(set(kinds.tolist()))
+        for other in names:
+            some = granted[kinds[granted] == other]
+            counts = self.comparators(denied, some, 1).counts if len(some) and len(denied) else np.zeros(len(denied))
+            for own in names:
+                here = counts[kinds[denied] == own]
+                n_files = int((here > 0).sum())
+                share = n_files / len(here) if len(here) else np.nan
+                rows.append((own, other, len(here), len(some), n_files, share, int(here.sum())))
+        head = ["denied", "approved", "n_denied", "n_approved", "n_files", "share", "n_pairs"]
+        return pd.DataFrame(rows, columns=head).sort_values(["denied", "approved"], ignore_index=True)
+
+    def _every_pair(self, denied: Any, granted: Any, n: int) -> _Found:
+        """The same by comparing every pair."""
+        counts = np.zeros(len(denied), np.int64)
+        nearest, kept = np.full((len(denied), n), -1), np.full((len(denied), n), np.inf)
+        for i, (order, distances) in self._blocks(denied, granted):
+            counts[i] = len(order)
+            nearest[i, : len(order)], kept[i, : len(order)] = order[:n], distances[:n]
+        return _Found(counts, nearest, kept)
+
+    def _blocks(self, denied: Any, granted: Any) -> Iterator[tuple[int, tuple[IntArray, FloatArray]]]:
+        """Every denied person who has comparators, and all of these, the closest first, with their distances."""
+        size = max(1, _AT_ONCE // max(1, len(granted)))
+        for start in range(0, len(denied), size):
+            block = denied[start : start + size]
+            fine = self.limits.no_better(block, granted)
+            distances = np.zeros(fine.shape)
+            if self.metric is not None and self.people is not None:
+                a, b = np.repeat(block, len(granted)), np.tile(granted, len(block))
+                distances = self.metric.between(self.people.take(a), self.people.take(b)).reshape(fine.shape)
+            fine &= distances <= self.threshold
+            for i in np.flatnonzero(fine.any(axis=1)):
+                order = np.flatnonzero(fine[i])
+                order = order[np.argsort(distances[i, order], kind="stable")]
+                yield start + int(i), (order, distances[i, order])
 
 
 def _differs(frame: pd.DataFrame, rows: Any, others: Any, hidden: Sequence[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Who is favoured in the pairs that exceed a metric: per person, per group, and in the population."""
+"""Who is favoured, or has the higher score, in the pairs that exceed a metric: per person, group and population."""
 
 from __future__ import annotations
 
@@ -8,47 +8,53 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count, check_names
 from likewise.ask import Ask
 from likewise.auditing.audit import check_tolerance
+from likewise.auditing.intervals import pair_rate_interval
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import asked_outputs, given_outputs, power_of_two_unit
+from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outputs, power_of_two_unit
 from likewise.pairs.points import Points
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
-_LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupAudit:
-    """Who is favoured in the pairs that exceed a metric.
+    """Who is favoured, or has the higher score, in the pairs that exceed a metric.
+
+    If it is not known which score is favourable, ``n_favoured`` and ``n_disfavoured`` are called ``n_higher`` and
+    ``n_lower``, and count higher and lower scores.
 
     Attributes
     ----------
     people : DataFrame
         One row per person: ``row`` (position in X), ``score``, ``n_comparators`` (people whose score differs from
-        theirs by more than the distance), and of these ``n_favoured`` with a higher score and ``n_disfavoured`` with a
-        lower one. Those with most favoured comparators come first.
+        theirs by more than the distance), and of these ``n_favoured`` with a better score and ``n_disfavoured`` with a
+        worse one. Those with most favoured comparators come first.
     groups : DataFrame
         For each column and value: of the violating pairs between this value and any other, ``n_pairs``, in how many the
-        person with this value has the higher score (``n_favoured``), the ``share``, and ``p_value``, the chance of a
+        person with this value has the better score (``n_favoured``), the ``share``, and ``p_value``, the chance of a
         share at least as far from one half if the values were shuffled among the people.
     rate : float
         Share of pairs of people that exceed the metric.
     rate_interval : tuple of float
-        95% confidence interval of that share in the population that X was drawn from.
+        95% confidence interval of that share in the population that X was drawn from. It holds for every number of
+        people, also where a few of them carry all pairs.
     n_samples : int
         People who were compared, with all others of them.
     n_violations : int
     tolerance : float
     metric : Metric
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     """
 
     people: pd.DataFrame
@@ -59,6 +65,7 @@ class GroupAudit:
     n_violations: int
     tolerance: float
     metric: Metric
+    favourable: str
 
     def __repr__(self) -> str:
         low, high = self.rate_interval
@@ -77,11 +84,12 @@ def audit_groups(
     predictions: Any = None,
     output_range: tuple[float, float] | None = None,
     tolerance: float | None = None,
+    favourable: Any = None,
     max_people: int = 20_000,
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> GroupAudit:
-    """Find who is favoured in the pairs of people whose outputs differ by more than their distance.
+    """Find who has the better scores in the pairs of people whose outputs differ by more than their distance.
 
     The test shuffles the values of a column among the people. It asks whether who gets the higher score is independent
     of the column; the answer no may also come from other columns that go with this one. `effect` exchanges the column
@@ -93,6 +101,10 @@ def audit_groups(
         As for `audit`; `X` in memory, and outputs that are one number: two classes, or regression.
     columns : sequence of column names, optional
         Columns of `X` whose values are compared; those of weight 0 if not given.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is said who has the higher score.
     max_people : int, default=20_000
         Of more people, a fixed sample is compared, and the figures are about the sample.
     n_permutations : int, default=9999
@@ -107,11 +119,12 @@ def audit_groups(
     --------
     >>> from likewise import TableMetric
     >>> X = pd.DataFrame({"age": [30, 30, 31, 31], "sex": ["f", "m", "f", "m"]})
-    >>> found = audit_groups(None, X, TableMetric({"age": 0.01}, {"sex": 0}), predictions=[0.2, 0.6, 0.2, 0.6])
+    >>> metric, risks = TableMetric({"age": 0.01}, {"sex": 0}), [0.2, 0.6, 0.2, 0.6]
+    >>> found = audit_groups(None, X, metric, predictions=risks, favourable="low")
     >>> found.groups[["column", "value", "n_pairs", "n_favoured"]]
       column value  n_pairs  n_favoured
-    0    sex     f        4           0
-    1    sex     m        4           4
+    0    sex     f        4           4
+    1    sex     m        4           0
     """
     metric = check_metric(metric)
     n_permutations = check_count("n_permutations", n_permutations)
@@ -129,36 +142,35 @@ def audit_groups(
             "predictions= with the probability of one class."
         )
     chosen = fixed_sample(len(people), check_count("max_people", max_people, min_value=2))
-    people, scores = people.take(chosen), outputs[chosen, 0]
+    classes = OutputLabels.of(model, predictions, output_range, probable=probable).classes
+    direction = Direction.of(favourable, classes)
+    people, scores = people.take(chosen), direction.gains(outputs[chosen])
     unit = 1.0 if probable or output_range is not None else float(np.ptp(scores)) or 1.0
     room = check_tolerance(tolerance, unit)
     below, above = _comparators(metric, people, scores, room)
-    n = len(scores)
+    n, (better, worse) = len(scores), (f"n_{name}" for name in direction.names)
     counts = below + above
     table = pd.DataFrame(
-        {"row": chosen, "score": scores, "n_comparators": counts, "n_favoured": above, "n_disfavoured": below}
+        {"row": chosen, "score": outputs[chosen, 0], "n_comparators": counts, better: above, worse: below}
     )
-    # A U-statistic of pairs: its variance is that of the shares of single people, times 4 / n.
-    shares = counts / max(1, n - 1)
-    rate = float(shares.mean())
-    error = 2 * float(np.std(shares, ddof=1)) / np.sqrt(n)
-    width = error * float(stats.t.ppf((1 + _LEVEL) / 2, n - 1))
+    rate = float(counts.sum()) / (n * (n - 1))
     given = pd.DataFrame(people.table)
     names = metric.hidden if columns is None else check_names("columns", columns, list(given))
     rows: list[tuple[Any, ...]] = []
     for name in names:
         if name in given:
             rows += _groups(given[name], name, metric, people, scores, room, (below, above), n_permutations, rng)
-    head = ["column", "value", "n_people", "n_pairs", "n_favoured", "share", "p_value"]
+    head = ["column", "value", "n_people", "n_pairs", better, "share", "p_value"]
     return GroupAudit(
-        table.sort_values(["n_favoured", "n_comparators"], ascending=False, kind="stable", ignore_index=True),
+        table.sort_values([better, "n_comparators"], ascending=False, kind="stable", ignore_index=True),
         pd.DataFrame(rows, columns=head),
         rate,
-        (max(0.0, rate - width), min(1.0, rate + width)),
+        pair_rate_interval(rate, n),
         n,
         int(counts.sum()) // 2,
         room,
         metric,
+        direction.text,
     )
 
 

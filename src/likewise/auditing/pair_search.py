@@ -111,9 +111,9 @@ class PairEvaluator:
         """Count violations, keep the worst pairs, and return the worst pair of each group."""
         first, second = np.triu_indices(groups.shape[1], 1)
         bound = self.bound(distance)
-        # Equal people have an excess of 0, or of a rounding, which would look worse than a negative one.
+        # Of people with equal outputs the closest would look worst: one person twice.
         least = min(self.tolerance, _ROUNDING * self.unit)
-        excess = np.where((difference > least) | (distance > 0), difference - bound, -np.inf)
+        excess = np.where(difference > least, difference - bound, -np.inf)
         share = (difference - _ROUNDING * self.unit) / (bound + _ROUNDING * self.unit)
         self.n_violations += int((excess > self.tolerance).sum())
         large = bound > 1e3 * _ROUNDING * self.unit

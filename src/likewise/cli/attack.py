@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, next_command
+from likewise.cli.console import PAIR, Output, command, next_command
 from likewise.cli.models import PeopleSource, check_taken, file_of, load_any_model, model_option, reads_people
 from likewise.exceptions import InvalidInputError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
 @click.option("--range", "output_range", type=float, nargs=2, help="Lowest and highest score, if not probabilities.")
+@options.favourable
 @click.option(
     "--pairs",
     type=click.IntRange(1000),
@@ -43,6 +44,7 @@ def attack(
     metric_file: Path | None,
     only: tuple[str, ...],
     output_range: tuple[float, float] | None,
+    favourable: str | None,
     pairs: int,
     seed: int,
     out: Path | None,
@@ -62,7 +64,7 @@ def attack(
 
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
-    model = load_any_model(model_name)
+    model = load_any_model(model_name, source.categories)
     own: Any = getattr(model, "guarantee_", None)
     if metric_file is None and own is None:
         raise InvalidInputError("Give --metric as well: only models of likewise have one.")
@@ -80,6 +82,7 @@ def attack(
             domain=None if file is None else file.domain_for(X),
             n_pairs=pairs,
             output_range=output_range,
+            favourable=favourable,
             random_state=seed,
         )
     what = f"the model's guarantee at distance D, {found.bound:.4g}" if found.guarantee is not None else "D"
@@ -88,7 +91,8 @@ def attack(
         f"distance D of {100 * found.distance:.4g}; {100 * max(0.0, found.excess_over_bound):.4g} more than {what}."
     )
     if found.pair is None:
-        text = f"No pair was found: all {found.n_pairs:,} pairs tried have equal scores."
+        who = f", of people who differ in {' and '.join(only)} alone," if only else ""
+        text = f"No pair was found: all {found.n_pairs:,} pairs tried{who} have equal scores."
     echo(
         text,
         n_pairs=found.n_pairs,
@@ -98,8 +102,12 @@ def attack(
         excess=found.excess,
         bound=found.bound,
         excess_over_bound=found.excess_over_bound,
+        favourable=found.favourable or None,
+        favoured=None if found.favoured is None else PAIR[found.favoured],
     )
     echo.pair(found.pair)
+    if found.favoured is not None:
+        echo(f"Favoured: {PAIR[found.favoured]} (favourable: {found.favourable}).")
     echo(f"\n{found.coverage}", coverage=found.coverage)
     if out is not None and found.pair is None:
         echo.note(f"{out} was not written, as there is no pair.")
@@ -111,15 +119,22 @@ def attack(
 
 @click.command()
 @model_option(required=True)
-@click.option("--column", "columns", multiple=True, required=True, help="Column to exchange; repeat it for several.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    required=True,
+    help="Column to exchange, or what a set of 0/1 columns is called; repeat it for several.",
+)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, for its domain and the smallest excess.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Seconds to spend on the proof.",
+    help="Processor time to spend on the proof at most; a bound is given even if it is not closed by then.",
 )
+@options.favourable
 @click.option("--boxes", type=click.IntRange(1), help="Most boxes to bound, instead of a time limit.")
 @click.option(
     "--max-effect",
@@ -137,6 +152,7 @@ def effect(
     columns: tuple[str, ...],
     metric_file: Path | None,
     seconds: float,
+    favourable: str | None,
     boxes: int | None,
     max_effect: float | None,
     out: Path | None,
@@ -153,19 +169,20 @@ def effect(
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
     file = None if metric_file is None else read_metric_file(metric_file)
-    model = load_any_model(model_name)
+    model = load_any_model(model_name, source.categories)
     X, ids = source.load(echo, model)
     check_taken("--column", columns, X)
-    with echo.busy("Bounding"):
-        found = find_effect(
-            model,
-            X,
-            list(columns),
-            None if file is None else file.metric,
-            domain=None if file is None else file.domain_for(X),
-            max_seconds=None if boxes is not None else seconds,
-            max_boxes=boxes,
-        )
+    found = find_effect(
+        model,
+        X,
+        list(columns),
+        None if file is None else file.metric,
+        domain=None if file is None else file.domain_for(X),
+        favourable=favourable,
+        max_seconds=None if boxes is not None else seconds,
+        max_boxes=boxes,
+        verbose=not echo.as_json,
+    )
     _echo_effect(echo, found)
     if out is not None:
         people = found.on_people if ids is None else found.on_people.assign(row=ids).rename(columns={"row": ids.name})
@@ -192,19 +209,28 @@ def _echo_effect(echo: Output, found: Effect) -> None:
     from likewise.auditing.effect import rounded_up
 
     names = " and ".join(map(str, found.columns))
+    for each in found.sets:
+        if set(each.members) <= set(found.columns):
+            echo(f"Exchanged together, as everybody here has exactly one 1 in them: {each}.\n")
     largest = float(found.on_people["effect"].max())
-    low, high = found.mean_interval
+    interval, more = "", "" if found.all_tried else " or more"
+    if found.mean_interval is not None:
+        low, high = map(_points, found.mean_interval)
+        interval = f" ({low} to {high} in the population, at 95%)"
     echo(
         f"For these {len(found.on_people):,} people: exchanging {names} alone changes the output by "
-        f"{_points(found.mean)} points on average ({_points(low)} to {_points(high)} in the population, at 95%), and "
-        f"by {_points(largest)} at most.",
+        f"{_points(found.mean)} points{more} on average{interval}, and by up to {_points(largest)}{more}. "
+        f"Everybody was given {found.tried}.",
         n_people=len(found.on_people),
         mean=found.mean,
-        mean_interval=list(found.mean_interval),
+        mean_interval=found.mean_interval,
+        tried=found.tried,
+        all_tried=found.all_tried,
         largest_on_people=largest,
     )
     if len(found.directions) and largest > 0:
-        echo("\nWho gains:")
+        known = f"Who gains (favourable: {found.favourable}):"
+        echo(f"\n{known if found.favourable else 'Who gets the higher score:'}", favourable=found.favourable or None)
         echo.table(found.directions, "directions")
     if len(found.groups) and largest > 0:
         echo("\nBy the people's own value:")
@@ -220,14 +246,16 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         text = f"Proven: {pairs} get different outputs, but for rounding ({found.how})."
     elif found.proven is not None:
         more = "" if found.proven - found.found <= found.rounding else f" than {rounded_up(found.proven, 100)} points"
-        text = f"Proven: {pairs} differ by more{more} ({found.how})."
-        if not found.meets:
-            text += " Between the two, the answer is open: more --seconds may close it."
+        text = f"Proven: {pairs} differ by more{more}. {found.standing}."
+        if found.stopped and not found.meets:
+            text += f" Raise {'--boxes' if 'box' in found.limit else '--seconds'}."
     else:
-        text = f"No upper bound is proven: {found.how}."
+        text = f"No upper bound is proven. {found.standing}."
         if found.pair is None:
             text += " Finding no pair does not prove that there is none."
-    echo(f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes)
+    echo(
+        f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes, stopped=found.stopped
+    )
     if found.excess is not None:
         worst = "no pair was found whose outputs exceed the metric"
         if found.excess.pair is not None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @model_option(required=False)
-@click.option("--scores", help="Or a column of the table with the scores of any other system, between 0 and 1.")
 @click.option(
     "--range",
     "output_range",
@@ -40,7 +39,8 @@ if TYPE_CHECKING:
     help="Exit 1 if a pair exceeds its distance by more than this many percentage points (for a regression, hundredths "
     "of the range). At least 0 and below 100.",
 )
-@click.option("--groups", is_flag=True, help="Also say who is favoured, in the columns of weight 0.")
+@options.favourable
+@click.option("--groups", is_flag=True, help="Also say who has the better scores, in the columns of weight 0.")
 @click.option("--review", "is_review", is_flag=True, help="Compare the files of denied and approved people instead.")
 @reviews
 @click.option("--out", type=options.FILE, help="Write the worst pairs, or all files with their comparators, as CSV.")
@@ -53,10 +53,10 @@ def audit(
     source: PeopleSource,
     metric_file: Path | None,
     model_name: str | None,
-    scores: str | None,
     output_range: tuple[float, float] | None,
     worst: int,
     max_excess: float | None,
+    favourable: str | None,
     groups: bool,
     is_review: bool,
     review: ReviewOptions,
@@ -75,6 +75,7 @@ def audit(
     from likewise.cli.table_io import in_partitions
     from likewise.io import check_output_path
 
+    scores = source.scores
     if is_review:
         if model_name is not None or scores is not None:
             raise InvalidInputError("--review compares decisions, not scores: leave out --model and --scores.")
@@ -82,9 +83,9 @@ def audit(
         return
     if review.decisions is not None:
         raise InvalidInputError("--decisions comes with --review. To audit scores, name their column with --scores.")
-    if (model_name is None) == (scores is None):
-        raise InvalidInputError("Give either --model or --scores (a column of the table).")
-    if scores is not None and metric_file is None:
+    if model_name is None and scores is None:
+        raise InvalidInputError("Give --model or --scores (a column of the table), or both.")
+    if model_name is None and metric_file is None:
         raise InvalidInputError("Give --metric as well: a column of scores has no metric.")
     if max_excess is not None and not 0 <= max_excess < 100:
         raise InvalidInputError(
@@ -93,18 +94,22 @@ def audit(
         )
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
-    loaded: Any = None if model_name is None else load_any_model(model_name)
+    loaded: Any = None if model_name is None else load_any_model(model_name, source.categories)
     model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
+    partitioned, id_column = in_partitions(source.table, cluster), source.id_column
+    if partitioned and (groups or loaded is not model or (loaded is not None and scores is not None)):
+        what = "--groups" if groups else "--model of another system, or beside --scores,"
+        raise InvalidInputError(f"{what} is for tables that are read whole. Give a single file.")
+    asked = None
+    if loaded is not None and (model is None or scores is not None):
+        asked = source.load(echo, loaded)[0]
     metric, output_range = _metric_and_range(echo, model, model_name, metric_file, output_range)
     guaranteed = model is not None and metric.is_learned_as(model.guarantee_.metric)
     limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
-    job = _AuditJob(model, metric, scores, output_range, limits.thresholds, worst)
-    partitioned, id_column = in_partitions(source.table, cluster), source.id_column
-    if partitioned and (groups or loaded is not model):
-        what = "--groups" if groups else "--model of another system"
-        raise InvalidInputError(f"{what} is for tables that are read whole. Give a single file.")
-    if loaded is not model:
-        job = replace(job, predictions=answers_of(loaded, source.load(echo, loaded)[0]))
+    scored = scores if loaded is None else None
+    job = _AuditJob(model, metric, scored, output_range, limits.thresholds, worst, favourable)
+    if asked is not None and model is None:
+        job = replace(job, predictions=answers_of(loaded, asked))
     if partitioned:
         with echo.busy("Searching all pairs, bucket by bucket"):
             found, names = job.of_partitions(source.table, id_column, cluster)
@@ -214,6 +219,7 @@ class _AuditJob:
     output_range: tuple[float, float] | None
     thresholds: list[float]
     n_worst: int
+    favourable: str | None
     predictions: Any = None
 
     def of_file(self, echo: Output, source: PeopleSource, *, groups: bool) -> tuple[Audit, Any]:
@@ -239,7 +245,7 @@ class _AuditJob:
         with echo.busy("Searching all pairs"):
             found = self._search(None, people.X, predictions, output_range)
         if groups:
-            _echo_groups(echo, people.X, self.metric, predictions, output_range)
+            self._echo_groups(echo, people.X, predictions, output_range)
         return found, None if people.ids is None else people.ids.reset_index(drop=True)
 
     def of_partitions(self, table: Path, id_column: str | None, cluster: str | None) -> tuple[Audit, Any]:
@@ -270,27 +276,37 @@ class _AuditJob:
             output_range=output_range,
             thresholds=self.thresholds,
             n_worst=self.n_worst,
+            favourable=self.favourable,
         )
 
+    def _echo_groups(self, echo: Output, X: pd.DataFrame, predictions: Any, output_range: Any) -> None:
+        """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
+        from likewise import audit_groups
+        from likewise._favourable import Direction
 
-def _echo_groups(echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
-    """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
-    from likewise import audit_groups
-
-    two_classes = getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2
-    scores = predictions.iloc[:, -1] if two_classes else predictions
-    found = audit_groups(None, X, metric, predictions=scores, output_range=output_range)
-    low, high = found.rate_interval
-    echo(
-        f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to {high:.3%} in "
-        "the population, at 95%.",
-        rate=found.rate,
-        rate_interval=list(found.rate_interval),
-    )
-    if len(found.groups):
-        echo("\nWho is favoured, in pairs that exceed the distance and differ in a column of weight 0:")
-        echo.table(found.groups, "groups")
-        echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
+        favourable = self.favourable
+        if getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2:
+            direction = Direction.of(favourable, list(predictions.columns))
+            favourable, predictions = direction.end, predictions.iloc[:, -1]
+        found = audit_groups(
+            None, X, self.metric, predictions=predictions, output_range=output_range, favourable=favourable
+        )
+        low, high = found.rate_interval
+        echo(
+            f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to "
+            f"{high:.3%} in the population, at 95%.",
+            rate=found.rate,
+            rate_interval=list(found.rate_interval),
+        )
+        if len(found.groups):
+            known = f"Who is favoured (favourable: {found.favourable})"
+            who = known if found.favourable else "Who has the higher score"
+            echo(
+                f"\n{who}, in pairs that exceed the distance and differ in a column of weight 0:",
+                favourable=found.favourable or None,
+            )
+            echo.table(found.groups, "groups")
+            echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
 
 
 def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:

@@ -70,6 +70,12 @@ groups = click.option(
     callback=lambda _context, _option, given: _groups(given),
     help="Categories of a column that are near to each other, such as job=clerk,teacher; once per group.",
 )
+favourable = click.option(
+    "--favourable",
+    metavar="CLASS|high|low",
+    help="What is better for a person: a class, or the high or low end of the score; known only for classes such as "
+    "approved and denied.",
+)
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
 
@@ -231,6 +237,8 @@ def reads_dataset(table_type: click.Path) -> Callable[..., Any]:
     return decorate
 
 
+PAIR = ("one", "other")
+"""What two people are called who are printed side by side."""
 BAD_INPUT, CRASH, STOPPED = 2, 3, 130
 """Exit codes; 1 is a gate that failed."""
 
@@ -287,7 +295,7 @@ class Output:
         if people is None:
             self.facts["pair"] = None
         else:
-            self.table(people.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
+            self.table(people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1), "pair")
 
     def finish(self, *try_next: str) -> None:
         """Print the JSON document, or what to run next."""
@@ -299,6 +307,16 @@ class Output:
 
 _CARRIED = ("--task", "--delimiter", "--encoding", "--decimal", "--categorical", "--id", "--range", "--keep")
 """Options on how to read a table, which the suggested next command needs too."""
+
+
+def rows_are(id_column: str | None) -> str:
+    """How people are named in a table: by the ids, or by rows, counted from 1 as in messages."""
+    return "row 1 is the first person of the table" if id_column is None else f"by {id_column}"
+
+
+def name_people(rows: pd.Series[Any], ids: Any) -> Any:
+    """Ids of people at these positions, or their row numbers, as in `rows_are`."""
+    return rows.to_numpy() + 1 if ids is None else ids[rows.to_numpy()]
 
 
 def next_command(name: str, *words: object) -> str:

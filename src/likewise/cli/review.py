@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise._validation import counted, list_words
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command
+from likewise.cli.console import Dialect, Output, command, name_people, rows_are
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class ReviewOptions:
     decisions : str or None
         Column with the decisions.
     approved : str or None
-        The favourable decision.
+        The favourable decision; None recognises its word.
     higher, lower, same : tuple of str
         Columns by what qualifies better.
     within : float or None
@@ -66,7 +68,7 @@ def reviews(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a review, passed to the function as one `review`."""
 
     @click.option("--decisions", help="Column with the decisions, of two values.")
-    @click.option("--approved", help="The favourable decision; by default the one that sorts last.")
+    @click.option("--approved", help="The favourable decision; needed unless a known word says it.")
     @click.option("--higher", multiple=True, help="Column of which more is better; may be given several times.")
     @click.option("--lower", multiple=True, help="Column of which less is better; may be given several times.")
     @click.option(
@@ -88,7 +90,9 @@ def reviews(function: Callable[..., Any]) -> Callable[..., Any]:
 @reviews
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, to order comparators and for --within.")
 @options.id_column
+@click.option("--groups", help="Column of groups, such as sex: also counts denied women beside approved men.")
 @click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many files to list.")
+@click.option("--comparators", type=click.IntRange(1), help="Most comparators to write for each file; by default all.")
 @click.option("--out", type=options.FILE, help="Write all files with their comparators as CSV.")
 @options.force
 @command
@@ -111,6 +115,8 @@ def compare_files(
     out: Path | None,
     force: bool,
     dialect: Dialect,
+    groups: str | None = None,
+    comparators: int | None = None,
 ) -> None:
     """Review the files of a table, and print what was found."""
     from likewise import read_metric
@@ -121,33 +127,53 @@ def compare_files(
     if review.within is not None and metric_file is None:
         raise InvalidInputError("--within needs --metric: a distance is measured by a metric.")
     metric = None if metric_file is None else read_metric(metric_file)
-    found, ids = read_review(echo, table, review, metric, id_column, dialect)
+    found, ids = read_review(
+        echo, table, review, metric, id_column, dialect, groups=groups, n_comparators=comparators if out else 1
+    )
     files, pairs = (
         part if metric is not None else part.drop(columns="distance") for part in (found.files, found.pairs)
     )
-    if ids is not None:
-        files, pairs = (_by_id(part, ids, str(id_column)) for part in (files, pairs))
     echo(
-        f"{found.headline}.",
+        f"{found.headline}.\n{found.coverage}",
         n_denied=found.n_denied,
         n_approved=found.n_approved,
         n_files=len(found.files),
         n_pairs=found.n_pairs,
+        favourable=str(found.decisions[1]),
+        unfavourable=str(found.decisions[0]),
+        recognised=found.recognised,
+        coverage=found.coverage,
     )
+    alone = found.blanks[found.blanks["decision"].eq(found.decisions[0]) & found.blanks["n_comparators"].eq(0)]
+    if len(alone):
+        who = name_people(alone["row"].head(worst), ids).tolist()
+        more = [f"{len(alone) - worst:,} more"] * (len(alone) > worst)
+        echo(f"With a blank and no comparator: {id_column or 'row'} {list_words(who + more)}.")
+    blanks = found.blanks.assign(row=name_people(found.blanks["row"], ids))
+    echo.facts["blanks"] = json.loads(blanks.to_json(orient="records"))
+    if found.groups is not None:
+        echo("\nDenied people of one group with a comparator among the approved people of another:")
+        echo.table(found.groups, "groups")
     if len(files):
-        who = "row and comparator count rows of the table from 0" if id_column is None else f"by {id_column}"
         which = "the first of the table" if metric is None else "the closest"
-        echo(f"\nThe files with most comparators ({who}), each with {which}:")
-        echo.table(files.head(worst), "files")
+        shown = f"The {worst:,} of {len(files):,} files with most comparators"
+        if len(files) <= worst:
+            shown = f"All {counted(len(files), 'file')} with a comparator"
+        echo(f"\n{shown} ({rows_are(id_column)}), with {which}:")
+        echo.table(_by_name(files.head(worst), ids, id_column), "files")
     if out is not None:
-        echo.csv(pairs, out, "review_file")
+        written = _by_name(pairs, ids, id_column).assign(
+            decision=found.decisions[0], comparator_decision=found.decisions[1]
+        )
+        echo.csv(written, out, "review_file")
+        echo(f"It has {len(pairs):,} of {counted(found.n_pairs, 'pair')}.", n_written=len(pairs))
     echo.finish()
 
 
-def _by_id(found: pd.DataFrame, ids: Any, id_column: str) -> pd.DataFrame:
-    """With ids for positions, under the name of their column unless that is taken."""
-    found = found.assign(row=ids[found["row"]], comparator=ids[found["comparator"]])
-    return found if id_column in found else found.rename(columns={"row": id_column})
+def _by_name(found: pd.DataFrame, ids: Any, id_column: str | None) -> pd.DataFrame:
+    """With names for positions; ids under the name of their column unless that is taken."""
+    found = found.assign(row=name_people(found["row"], ids), comparator=name_people(found["comparator"], ids))
+    return found if id_column is None or id_column in found else found.rename(columns={"row": id_column})
 
 
 def read_review(
@@ -158,6 +184,8 @@ def read_review(
     id_column: str | None,
     dialect: Dialect,
     ignore: Sequence[str] = (),
+    groups: str | None = None,
+    n_comparators: int | None = 5,
 ) -> tuple[FileReview, Any]:
     """The review of the files of a table, under its options, and the ids of its rows."""
     from likewise import review_files
@@ -167,14 +195,15 @@ def read_review(
 
     review.check()
     decisions, within, directions = str(review.decisions), review.within, review.directions
-    texts = [decisions, *review.same]
+    by = [] if groups is None else [groups]
+    texts = [decisions, *review.same, *by]
     if metric is None:
         ids = [] if id_column is None else [id_column]
         whole = read_table(table, dialect, echo.note, as_text=[*texts, *ids], padded=True)
-        check_columns(whole, (decisions, *directions, *ids), table)
+        check_columns(whole, (decisions, *directions, *ids, *by), table)
         people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, echo.note, categorical=review.same)
     else:
-        others = [decisions, *ignore]
+        others = [decisions, *ignore, *(name for name in by if name not in metric.columns)]
         read = PeopleTable.read(table, metric, dialect, echo.note, id_column=id_column, others=others, as_text=texts)
         whole, people = read.whole, read.X
         check_columns(whole, directions, table)
@@ -192,5 +221,7 @@ def read_review(
             better=directions or None,
             metric=metric,
             threshold=None if within is None else within / 100,
+            groups=None if groups is None else with_blanks(whole[groups]),
+            n_comparators=n_comparators,
         )
     return found, None if id_column is None else whole[id_column].to_numpy()

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from likewise._favourable import Direction
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_numbers, check_output_range
 from likewise.ask import Ask
@@ -106,6 +107,10 @@ class ModelOutputs:
             outputs, probable = given_outputs(predictions, len(points), output_range)
         unit = 1.0 if probable else power_of_two_unit(float(np.ptp(outputs)))
         return cls(points, outputs / unit, unit, OutputLabels.of(model, predictions, output_range, probable=probable))
+
+    def direction(self, favourable: Any) -> Direction:
+        """Which of two of the outputs is better for a person."""
+        return Direction.of(favourable, self.labels.classes, self.outputs.shape[1])
 
     def differences(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences of outputs between the people a and b."""

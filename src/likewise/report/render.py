@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from likewise import __version__
 from likewise._optional import need
+from likewise._validation import counted
 from likewise.report import text as words
 from likewise.report.data import ReportData
 from likewise.report.view import for_browser, prepare
@@ -95,7 +96,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals["inf"] = float("inf")
+    environment.globals |= {"inf": float("inf"), "counted": counted}
     environment.filters["soft"] = lambda name: escape(name).replace("_", Markup("_<wbr>"))
     return environment
 

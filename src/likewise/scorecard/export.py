@@ -322,10 +322,13 @@ def _points(shape: Shape, encoder: Encoder, function: int, written: Written) -> 
 
 
 def _identifier(encoder: Encoder, column: int) -> str:
-    """The name of a column, quoted."""
+    """The name of a column, quoted. Many databases do not tell quoted names apart by case either."""
     name, names = str(encoder.names[column]), [str(each) for each in encoder.names]
-    if not name or "\0" in name or names.count(name) > 1:
-        raise InvalidInputError(f"to_sql needs columns with distinct names that are not empty; got {names}.")
+    if not name or "\0" in name or [each.casefold() for each in names].count(name.casefold()) > 1:
+        raise InvalidInputError(
+            "to_sql needs columns with names that are not empty and differ in more than upper and lower case; got "
+            f"{names}. Rename one before fitting."
+        )
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from likewise._validation import INTEGER_SEED, check_count, check_output_range, checking, one_of, short_repr
+from likewise._validation import INTEGER_SEED, check_count, check_output_range, checking, list_words, one_of, short_repr
 from likewise.base import ConstrainedEstimator
 from likewise.dummy import ConstantClassifier, ConstantRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
@@ -359,4 +359,4 @@ def list_columns(names: list[Any]) -> str:
     """Names of columns for a sentence."""
     words = [str(name) if isinstance(name, str) else f"column {name}" for name in names]
     shown = words if len(words) <= 3 else [*words[:2], f"{len(words) - 2} other columns"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return list_words(shown)
