@@ -229,7 +229,7 @@ def test_pairs_above_larger_excesses_are_counted_beside_those_above_the_distance
     expected = [by_hand(model.predict_proba(rows) / 2, rows, metric, max(t, 1e-9))[0] for t in thresholds]
     assert result.n_above == dict(zip(thresholds, expected, strict=True))
     assert result.n_violations == expected[0] > expected[1] > expected[2] > expected[3] == 0
-    assert f"{expected[1]:,} by more than 0.05" in result.coverage
+    assert f"{expected[1]:,} by more than 5 points" in result.coverage
 
 
 def test_all_kinds_of_models_can_be_audited():

@@ -15,7 +15,7 @@ from likewise.exceptions import UnprovableError
 from likewise.inspection.linear import is_linear
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
-from likewise.metrics.base import Metric
+from likewise.kernel.metric import BoundMetric
 from likewise.verification.additive_bounds import (
     AdditiveModel,
     finite_problem,
@@ -271,18 +271,17 @@ def _within_rules(model: TreeModel, result: TreeBound, columns: Sequence[int]) -
     return a, b
 
 
-def prove_excess(space: InputSpace, metric: Metric, limits: Limits) -> Proof:
+def prove_excess(space: InputSpace, weights: BoundMetric, limits: Limits) -> Proof:
     """The upper bound by whatever method fits the model and the metric."""
     try:
-        encoder = space.for_metric(metric, space.rows[:1]).encoder
-        weights = metric.known_weights(encoder)
-        if weights is None:
+        encoder = weights.schema
+        if not weights.has_parts:
             raise UnprovableError("the metric is a function, whose values are known only at given rows")
         if encoder.labels is not None and list(encoder.labels) != list(space.encoder.names):
             raise UnprovableError("the columns of the metric are not those of X, in this order")
         for column in space.encoder.columns:
-            listed = getattr(metric, "order", {}).get(column.name)
-            if listed is not None and getattr(column, "categories", None) != tuple(listed):
+            own = encoder.columns[list(space.encoder.names).index(column.name)]
+            if getattr(own, "categories", None) not in (None, getattr(column, "categories", None)):
                 raise UnprovableError(f"the metric orders {column.name!r} otherwise than the table does")
         n_numbers = max(1, int((weights.is_number & weights.matters).sum()))
         # ||z||_p >= n^(1/p - 1) ||z||_1 over n numbers.
