@@ -39,11 +39,12 @@ def largest_variation(one: FloatArray, other: FloatArray, change: FloatArray) ->
     for size in range(1, m):
         for inside in map(list, combinations(range(m), size)):
             outside = [k for k in range(m) if k not in inside]
-            out, back = np.ix_(inside, outside), np.ix_(outside, inside)
-            least = np.log((1 / np.exp(one[:, *back]).sum(axis=1)).sum(axis=1))
-            most = np.log((1 / np.exp(-one[:, *out]).sum(axis=2)).sum(axis=1))
-            top = np.log((1 / np.exp(-other[:, *out]).sum(axis=2)).sum(axis=1))
-            least_outside = -_most_mean(-np.exp(-change[:, *out]), one, outside)
+            rows, columns = np.ix_(inside, outside)
+            own, its, back, rise = (each[:, rows, columns] for each in (one, other, np.swapaxes(one, 1, 2), change))
+            least = np.log((1 / np.exp(back).sum(axis=2)).sum(axis=1))
+            most = np.log((1 / np.exp(-own).sum(axis=2)).sum(axis=1))
+            top = np.log((1 / np.exp(-its).sum(axis=2)).sum(axis=1))
+            least_outside = -_most_mean(-np.exp(-rise), one, outside)
             d = np.log(_most_mean(1 / least_outside[:, None], one, inside)[:, 0])
             best = np.maximum(best, _rise(d, least, most, top))
     return best
@@ -51,7 +52,8 @@ def largest_variation(one: FloatArray, other: FloatArray, change: FloatArray) ->
 
 def _most_mean(values: FloatArray, limits: FloatArray, members: list[int]) -> FloatArray:
     """Largest mean of values (n, n_rows, n_members) over classes, weighted by any shares that they can have."""
-    own = limits[:, *np.ix_(members, members)]
+    rows, columns = np.ix_(members, members)
+    own = limits[:, rows, columns]
     low, high = 1 / np.exp(np.swapaxes(own, 1, 2)).sum(axis=2), 1 / np.exp(-own).sum(axis=2)
     order = np.argsort(-values, axis=2)
     sorted_values = np.take_along_axis(values, order, axis=2)
