@@ -192,7 +192,7 @@ def test_commands_say_that_women_gain_from_a_model_of_default_risk(files, favour
     words = ["loans.csv", "--model", "vendor.skops", "--favourable", favourable]
     shown = "'0'" if favourable == "0" else "a lower score"
     said = run("effect", *words, "--column", "sex").stdout
-    head, _, rest = said.partition(f"Who gains (favourable: {shown}):\n")
+    _, _, rest = said.partition(f"Who gains (favourable: {shown}):\n")
     assert rest.split("\n")[0].split()[:2] == ["favoured", "over"]
     assert rest.split("\n")[1].split()[:2] == ["f", "m"]
     told = json.loads(

@@ -16,7 +16,7 @@ from likewise._fit_validation import seed_from
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import BOOL, check_count, check_output_range
+from likewise._validation import BOOL, check_count, check_output_range, counted
 from likewise.ask import Ask, is_plain_function
 from likewise.auditing.audit import check_tolerance, limit_under
 from likewise.auditing.pair_search import PairEvaluator, strategies_for
@@ -124,7 +124,8 @@ class Attack:
             limit = f"the model's own guarantee at distance D (guarantee_.bound), where D is {self.metric.definition}"
         if self.n_violations:
             found = (
-                f"{self.n_violations:,} of these pairs exceed it, the worst by {self.excess_over_bound:.3g}: outputs "
+                f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it, the worst by "
+                f"{self.excess_over_bound:.3g}: outputs "
                 f"differ by {self.difference:.3g} at D = {self.distance:.3g}."
             )
         elif self.pair is None:
@@ -132,7 +133,8 @@ class Attack:
         else:
             found = f"No pair was found to exceed it; the closest used {self.largest_share:.2%} of what is allowed."
         words = (
-            f"Tried: {self.n_pairs:,} pairs of people, in X or not, all those within groups of up to 64: {strategies}. "
+            f"Tried: {self.n_pairs:,} pairs of people, of the table and made up: {strategies}. People come in groups "
+            "of up to 64, and within a group everybody is compared with everybody else. "
             f"Limit: {limit}. Found: {found} "
         )
         if self.refused:

@@ -17,7 +17,7 @@ from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import NON_NEGATIVE, check_count, one_of, short_repr
+from likewise._validation import NON_NEGATIVE, check_count, counted, one_of, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
@@ -98,10 +98,10 @@ class Audit:
     def headline(self) -> str:
         """The result in a line."""
         if not self.n_violations:
-            return f"none of {self.n_pairs:,} pairs was found to exceed {self._limit}"
+            return f"none of {counted(self.n_pairs, 'pair')} was found to exceed {self._limit}"
         verb = "exceeds" if self.n_violations == 1 else "exceed"
-        counted = f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} {self._limit}"
-        return f"{counted}, the worst by {self.max_excess:.3g}"
+        found = f"{self.n_violations:,} of {counted(self.n_pairs, 'pair')} {verb} {self._limit}"
+        return f"{found}, the worst by {self.max_excess:.3g}"
 
     @property
     def _limit(self) -> str:
@@ -136,19 +136,19 @@ class Audit:
             larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
             more = "".join(f"; {n:,} by more than {each:.3g}" for each, n in larger.items())
             found = (
-                f"{self.n_violations:,} {'pair exceeds' if self.n_violations == 1 else 'pairs exceed'} it{more}; the "
+                f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it{more}; the "
                 f"worst by {self.max_excess:.3g} (largest ratio {self.max_ratio:.3g})."
             )
         else:
             found = "No pair was found to exceed it."
         allowed = "D" if self.guarantee is None else "the model's guarantee at distance D (guarantee_.bound)"
         return (
-            f"Searched: all {self.n_pairs:,} pairs of the {self.n_samples:,} rows of X "
-            f"({self.n_distinct:,} distinct), exactly. "
+            f"Searched: every pair of the {counted(self.n_samples, 'person', 'people')} of the table "
+            f"({self.n_distinct:,} of them different), {counted(self.n_pairs, 'pair')}. "
             f"Limit: outputs may differ by {allowed} + {self.tolerance:.3g}, where D is {self.metric.definition}. "
             f"Found: {found} "
             f"{f'Favourable: {self.favourable}. ' if self.favourable else ''}"
-            "Not searched: people who are not in X, features that the metric leaves out, other outputs that the "
+            "Not searched: people who are not in the table, columns that the metric leaves out, other outputs that the "
             "model may give for the same people, and whether the metric is the right one."
         )
 

@@ -179,7 +179,8 @@ def effect(
         )
     _echo_effect(echo, found)
     if out is not None:
-        people = found.on_people if ids is None else found.on_people.assign(row=ids).rename(columns={"row": ids.name})
+        people = found.on_people.assign(row=found.on_people["row"] + 1 if ids is None else ids)
+        people = people if ids is None else people.rename(columns={"row": ids.name})
         echo.csv(people, out, "people_file")
     passed = max_effect is None or (found.proven is not None and 100 * found.proven <= max_effect)
     if max_effect is not None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise._validation import counted
 from likewise.cli import console as options
-from likewise.cli.console import Output, command
+from likewise.cli.console import Output, command, name_people, rows_are
 from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model, model_option, reads_people
 from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.exceptions import FileError, InvalidInputError
@@ -121,8 +122,7 @@ def audit(
         max_ratio=None if found.max_ratio != found.max_ratio else min(found.max_ratio, 1e308),
     )
     if found.n_violations:
-        which = "row_a and row_b count rows of the table from 0" if id_column is None else f"by {id_column}"
-        echo(f"\nThe worst pairs ({which}):")
+        echo(f"\nThe worst pairs ({rows_are(id_column)}):")
         shown = _pairs_of(found.violations if echo.as_json else found.abridged(), id_column, names)
         echo.table(shown.drop(columns=["n_pairs"]), "worst")
         echo("Of difference, distance and excess, 0.01 is one percentage point.")
@@ -180,12 +180,12 @@ class _Thresholds:
 
 def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
     """Print how many pairs exceed the distance, the guarantee and the gate; return whether the gate passed."""
-    worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
+    worst = f"{counted(found.n_violations, 'pair')}, the worst by {_points(found.max_excess)}"
     echo(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
     if limits.epsilon > 0:
         n = found.n_above[limits.epsilon]
         echo(
-            f"Above D + {_points(limits.epsilon)}, the epsilon of the guarantee: {_count(n)}.",
+            f"Above D + {_points(limits.epsilon)}, the epsilon of the guarantee: {counted(n, 'pair')}.",
             epsilon=limits.epsilon,
             n_above_epsilon=n,
         )
@@ -193,7 +193,7 @@ def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
         return True
     n = found.n_above[limits.gate]
     echo(
-        f"Above D + {_points(limits.gate)}, the gate: {_count(n)}. The gate {'failed' if n else 'passed'}.",
+        f"Above D + {_points(limits.gate)}, the gate: {counted(n, 'pair')}. The gate {'failed' if n else 'passed'}.",
         gate=limits.gate,
         n_above_gate=n,
         passed=not n,
@@ -331,20 +331,16 @@ def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:
 
 
 def _pairs_of(pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:
-    """Pairs with people by id, if there is an id column; without the outcome, if it has no name."""
+    """Pairs with people by id, or by rows from 1; without the outcome, if it has no name."""
     found = pairs if pairs["outcome"].notna().any() else pairs.drop(columns="outcome")
-    if id_column is None:
-        return found
     found = found.drop(columns=["row_a", "row_b"])
     for position, side in enumerate("ab"):
-        found.insert(position, f"{id_column}_{side}", names.loc[pairs[f"row_{side}"]].to_numpy())
+        rows = pairs[f"row_{side}"]
+        shown = name_people(rows, None) if id_column is None else names.loc[rows].to_numpy()
+        found.insert(position, f"{id_column or 'row'}_{side}", shown)
     return found
 
 
 def _points(share: float) -> str:
     """A share of 1 in percentage points."""
     return f"{100 * share:.3g} {'point' if share == 0.01 else 'points'}"
-
-
-def _count(n: int) -> str:
-    return f"{n:,} {'pair' if n == 1 else 'pairs'}"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from likewise._validation import plain
 from likewise.exceptions import InvalidInputError, LikewiseError
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ class Output:
         if people is None:
             self.facts["pair"] = None
         else:
-            self.table(people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1), "pair")
+            self.table(people.astype(object).map(plain).T.reset_index().set_axis(["column", *PAIR], axis=1), "pair")
 
     def finish(self, *try_next: str) -> None:
         """Print the JSON document, or what to run next."""

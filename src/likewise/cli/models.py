@@ -127,6 +127,7 @@ class PeopleSource:
 
         A model that does not know its columns takes all of them but the names and those to be left out.
         """
+        from likewise.ask import known_columns
         from likewise.base import ConstrainedEstimator
         from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
         from likewise.cli.model_spelling import SpellingOfModel
@@ -134,7 +135,7 @@ class PeopleSource:
 
         kinds = Kinds.of_model(model) if isinstance(model, ConstrainedEstimator) else None
         ids, where = [] if self.id_column is None else [self.id_column], named(self.table)
-        own = list(getattr(model, "feature_names_in_", getattr(model, "feature_names_", [])))
+        own = known_columns(model) or list(getattr(model, "feature_names_", []))
 
         def taken(names: list[str]) -> list[str]:
             return own or [name for name in names if name not in (*ids, *self.drop)]
