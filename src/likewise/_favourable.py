@@ -84,7 +84,8 @@ def label_of(given: Any, labels: Sequence[Any], parameter: str = "favourable", o
         if isinstance(given, str) and given == str(label):
             return label
     listed = ", ".join(map(str, labels))
-    raise InvalidInputError(f"{parameter} must be one of {[*labels]}; got {short_repr(given)}.").in_commands(
+    what = "classes" if parameter == "favourable" else "decisions"
+    raise InvalidInputError(f"{parameter} must be one of the {what} {[*labels]}; got {short_repr(given)}.").in_commands(
         f"{option} must be one of {listed}; got {str(given)!r}."
     )
 

@@ -5,9 +5,12 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
+from chance import too_few
+from likewise import Domain
+from likewise.auditing import exchange
 from likewise.auditing.effect import effect
+from likewise.auditing.intervals import mean_interval, share_interval
 from oracle import category
 
 
@@ -37,12 +40,6 @@ def three(X):
     return np.column_stack([first, 0.3 * (1 - first), 0.7 * (1 - first)])
 
 
-def interval(values):
-    """Of the mean, at 95%, by Student."""
-    width = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
-    return values.mean() - width, values.mean() + width
-
-
 MODELS = {"chances": lambda X: np.column_stack([1 - score(X), score(X)]), "amounts": amounts, "classes": three}
 
 
@@ -61,7 +58,9 @@ def test_everybody_is_asked_about_with_every_value(kind, columns):
     np.testing.assert_allclose(found.on_people["effect"], effects, atol=1e-12)
     assert found.on_people["row"].tolist() == list(range(len(X)))
     assert found.mean == pytest.approx(effects.mean())
-    assert found.mean_interval == pytest.approx(interval(effects))
+    limited = kind != "amounts"  # a mean of numbers without limits has no interval
+    assert found.mean_interval == (pytest.approx(mean_interval(effects)) if limited else None)
+    assert found.all_tried
     assert found.found >= effects.max() - 1e-12
     spread = np.ptp([*outputs.values()]) if kind == "amounts" else 1.0
     assert (found.tolerance, found.rounding) == pytest.approx((1e-4 * spread, 1e-9 * spread))
@@ -79,8 +78,8 @@ def test_everybody_is_asked_about_with_every_value(kind, columns):
         shown = found.on_people["outcome"][i] if kind == "classes" else -1
         assert np.ravel(model(row))[shown] == pytest.approx(found.on_people[end][i])
     if len(columns) == 1 and single:
-        check_directions(found.directions, values, columns[0], single)
-    check_groups(found.groups, X, columns, effects)
+        check_directions(found.directions, values, columns[0], single, limited)
+    check_groups(found.groups, X, columns, effects, limited)
 
 
 def plain(value):
@@ -93,7 +92,7 @@ def with_values(X, given):
     return X.assign(**{n: pd.Series(blanks[n] if v is None else v, X.index, X[n].dtype) for n, v in given.items()})
 
 
-def check_directions(table, values, column, scores):
+def check_directions(table, values, column, scores, limited):
     """Every two values: who is favoured on average, by how much, for how many, and by how much at most."""
     n = len(scores[0])
     rows = {(category(row["higher"]), category(row["lower"])): row for row in table.to_dict("records")}
@@ -107,22 +106,80 @@ def check_directions(table, values, column, scores):
         k = int((gap > 0).sum())
         assert row["mean"] == pytest.approx(gap.mean(), abs=1e-12)
         assert gap.mean() >= 0
-        assert (row["mean_low"], row["mean_high"]) == pytest.approx(interval(gap))
-        # Clopper and Pearson by the beta distribution.
-        low, high = stats.beta.ppf([0.025, 0.975], [k, k + 1], [n - k + 1, n - k])
-        assert (row["share"], row["share_low"], row["share_high"]) == pytest.approx(
-            (k / n, 0.0 if k == 0 else low, 1.0 if k == n else high)
-        )
+        ends = mean_interval(gap, -1, 1) if limited else (np.nan, np.nan)
+        assert (row["mean_low"], row["mean_high"]) == pytest.approx(ends, nan_ok=True)
+        assert (row["share"], row["share_low"], row["share_high"]) == pytest.approx((k / n, *share_interval(k, n)))
         assert row["largest"] == pytest.approx(gap.max(), abs=1e-12)
 
 
-def check_groups(table, X, columns, effects):
+def written(value):
+    """A value as people write it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def check_groups(table, X, columns, effects, limited):
     if len(columns) > 1:
         assert table.empty
         return
-    own = X[columns[0]].map(lambda value: "blank" if category(value) == "(blank)" else str(value)).to_numpy()
+    own = X[columns[0]].map(lambda value: "blank" if category(value) == "(blank)" else written(value)).to_numpy()
     assert sorted(table["group"]) == sorted(set(own))
     for row in table.to_dict("records"):
         members = effects[own == row["group"]]
         assert (row["n"], row["mean"], row["largest"]) == pytest.approx((len(members), members.mean(), members.max()))
-        assert (row["mean_low"], row["mean_high"]) == pytest.approx(interval(members))
+        ends = mean_interval(members) if limited else (np.nan, np.nan)
+        assert (row["mean_low"], row["mean_high"]) == pytest.approx(ends, nan_ok=True)
+
+
+def wavy(X):
+    """Scores that turn between whole years."""
+    return 0.5 + 0.4 * np.sin(2.7 * X["age"])
+
+
+def test_all_values_of_the_domain_are_tried(monkeypatch):
+    """The truth by asking about every age; 16 quantiles of them, as the control, are below it."""
+    X = pd.DataFrame({"age": np.random.default_rng(0).integers(20, 70, 400), "pay": 1.0})
+    words = {"output_range": (0, 1), "n_queries": 20}
+    found = effect(wavy, X, "age", **words)
+    truth = np.ptp(wavy(pd.DataFrame({"age": np.arange(20, 70)})))
+    assert found.on_people["effect"].to_numpy() == pytest.approx(truth)
+    assert found.mean_interval[0] <= truth <= found.mean_interval[1]
+    assert (found.all_tried, found.tried) == (True, "all 50 values of the domain")
+    few = effect(wavy, X, "age", domain=Domain.learn(X).with_column("age", step=4), **words)
+    assert few.tried == "all 13 values of the domain"
+    monkeypatch.setattr(exchange, "_MOST", 16)
+    some = effect(wavy, X, "age", **words)
+    assert some.on_people["effect"].mean() < truth - 1e-3
+    assert (some.mean_interval, some.tried) == (None, "16 of the 50 values that these people have")
+
+
+def test_a_maximum_over_some_values_has_no_interval(monkeypatch):
+    monkeypatch.setattr(exchange, "_MOST", 20)
+    ages = 20 + 50 * np.random.default_rng(0).random(60)
+    X = pd.DataFrame({"age": ages, "pay": np.arange(60) % 3})
+    some = effect(wavy, X, "age", output_range=(0, 1), n_queries=20)
+    assert (some.mean_interval, some.all_tried) == (None, False)
+    assert some.tried == "20 of the 60 values that these people have"
+    assert "or more" in some.headline
+    both = effect(wavy, X, ["age", "pay"], output_range=(0, 1), n_queries=20)
+    assert both.tried == "20 of the 60 combinations that these people have"
+    monkeypatch.undo()
+    every = effect(wavy, X, "age", output_range=(0, 1), n_queries=20)
+    assert every.tried == "all 60 values that these people have"
+    scores = wavy(X)
+    assert every.mean == pytest.approx(np.ptp(scores))
+    assert some.mean < every.mean_interval[1]
+
+
+def test_nobody_affected_of_a_sample_leaves_room_for_some():
+    """1% of the population are affected; how often the interval holds is counted. Student's holds if one was seen."""
+    truth, held, seen = 0.01 * 0.3, 0, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame({"sex": rng.choice(["f", "m"], 100), "rare": (rng.random(100) < 0.01).astype(int)})
+        X.loc[0, "sex"], X.loc[1, "sex"] = "f", "m"
+        found = effect(lambda X: 0.3 * (X["sex"] == "m") * X["rare"], X, "sex", output_range=(0, 1), n_queries=4)
+        low, high = found.mean_interval
+        held += 0 <= low <= truth <= high
+        seen += found.mean > 0
+    assert not too_few(held, 100, 0.95)
+    assert too_few(seen, 100, 0.95)  # the control: an interval from 0 to 0 for the others would not hold

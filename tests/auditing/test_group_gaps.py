@@ -72,6 +72,12 @@ def test_the_gap_that_is_allowed_is_the_transport_distance(name, seed):
         assert row["allowed"] == pytest.approx(exact, abs=2e-6)
         assert row["allowed"] >= exact - 1e-12
         assert row["n"] == inside.sum()
+        lots = [
+            np.random.default_rng(i).permutation(pd.factorize(X["sex"], use_na_sentinel=False)[0]) for i in range(3)
+        ]
+        code = pd.factorize(X["sex"], use_na_sentinel=False)[0][inside.argmax()]
+        shuffled = np.mean([transport(X, each == code, METRICS[name]) for each in lots])
+        assert row["shuffled"] == pytest.approx(shuffled, abs=2e-6)
         assert (row["mean"], row["others"]) == pytest.approx((scores[inside].mean() / 2, scores[~inside].mean() / 2))
         assert row["gap"] == pytest.approx((scores[inside].mean() - scores[~inside].mean()) / 2)
 
@@ -96,6 +102,23 @@ def test_control_a_model_that_ignores_the_metric_exceeds_it():
     X, _ = drawn(3)
     found = group_gaps(None, X, METRIC, "sex", predictions=(X["sex"] == "m") * 0.9)
     assert (found.gaps["gap"].abs() > found.gaps["allowed"]).all()
+
+
+def test_a_vendor_who_docks_every_woman_is_not_said_to_keep_to_the_metric():
+    """People in four dimensions: even groups drawn by lot are further apart than the dock of 10 points."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(150, 4)), columns=list("abcd"))
+    X["sex"] = np.random.default_rng(1).choice(["f", "m"], 150)
+    metric = TableMetric(dict.fromkeys("abcd", 0.15), {"sex": 0})
+    scores = 0.5 + 0.02 * X["a"] - 0.1 * (X["sex"] == "f")
+    found = group_gaps(None, X, metric, "sex", predictions=scores)
+    row = found.gaps.iloc[0]
+    assert 0.07 < abs(row["gap"]) < row["allowed"]  # the limit alone would pass for an acquittal
+    assert row["shuffled"] == pytest.approx(row["allowed"], rel=0.15)  # it is what lots give
+    assert "neither that the model exceeds the metric nor that it keeps to it" in found.headline
+    apart = group_gaps(None, X.assign(a=X["a"] + 2 * (X["sex"] == "m")), metric, "sex", predictions=scores).gaps
+    assert apart["allowed"][0] > apart["shuffled"][0] + 0.1  # the control: groups that differ are told from lots
+    docked = group_gaps(None, X, metric.scaled(0.1), "sex", predictions=scores)
+    assert "of any model within the metric" in docked.headline
 
 
 def test_what_cannot_be_compared_is_refused():

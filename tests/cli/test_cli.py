@@ -306,7 +306,7 @@ def mistakes(work):
         ("score model.skops loans.csv --keep nothing --out kept.parquet", "has no column 'nothing', to keep"),
         ("score model.skops loans.csv --out scores.xlsx", "scores.xlsx must be a .csv, .csv.gz or .parquet file"),
         ("score model.skops loans.csv --out - --json", "cannot both write to standard output"),
-        ("audit loans.csv --metric metric.toml", "Give either --model or --scores"),
+        ("audit loans.csv --metric metric.toml", "Give --model or --scores"),
         ("audit loans.csv --scores income", "Give --metric"),
         ("audit loans.csv --model model.skops --range 0 1", "--range is for scores and models of other systems"),
         ("audit loans.csv --metric metric.toml --scores income --id name", "has no column 'name'"),

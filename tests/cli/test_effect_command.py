@@ -103,6 +103,29 @@ def test_effect_of_a_booster_in_its_own_file(files):
     assert truth <= told["proven"] <= truth + 2e-4
 
 
+@pytest.mark.parametrize("column", ["sex", "sex_m", "sex_f"])
+def test_one_hot_columns_are_exchanged_together(files, column):
+    X, y, _ = files
+    coded = X.join(pd.get_dummies(X["sex"], prefix="sex", dtype=int)).drop(columns=["sex", "region"])
+    coded.to_csv("coded.csv", index=False)
+    reads = ["age", "income", "sex_f"]
+    model = GradientBoostingClassifier(n_estimators=15, random_state=0).fit(
+        coded[reads].assign(sex_m=0)[list(coded)], y
+    )
+    skops.io.dump(model, "coded.skops")
+    everybody = EVERYBODY.assign(**{f"sex_{each}": (EVERYBODY["sex"] == each).astype(int) for each in "fm"})
+    everybody = everybody[list(coded)].drop_duplicates(ignore_index=True)
+    truth = brute_force(model, ["sex_f", "sex_m"], everybody)
+    assert truth > 0.1
+    words = ["effect", "coded.csv", "--model", "coded.skops", "--column", column]
+    result = run(*words, "--max-effect", 99.9 * truth, code=1)
+    assert "exactly one 1 in them: sex_f, sex_m" in result.stdout
+    told = json.loads(run(*words, "--max-effect", 100.1 * truth, "--json").stdout)
+    assert truth <= told["proven"] <= truth + 2e-4
+    (shown,) = [row for row in told["domain"] if row["column"] == "rule"]
+    assert shown["can hold"] == "sex_f + sex_m == 1"
+
+
 def test_bad_input_is_one_line(files):
     words = ["effect", "loans.csv", "--model", "model.skops", "--column"]
     assert "--column must name columns that the model takes, " in run(*words, "gender", code=2).stderr

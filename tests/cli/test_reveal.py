@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,7 +60,10 @@ def test_a_metric_from_scores_says_what_is_not_known(tmp_path):
     scored(tmp_path)
     done = run(tmp_path, "metric scored.csv --scores score --out m.toml")
     assert done.exit_code == 0, done.output
-    assert "Not forced by these people, so not known: debt, loans" in done.stdout
+    known = "".join(line for line in done.stdout.splitlines() if "so not known" in line)
+    assert "debt" in known
+    assert "loans" in known
+    assert "Forced" not in done.stdout  # no two people differ in one column alone
     assert "Revealed from scores" in done.stdout
     text = (tmp_path / "m.toml").read_text()
     assert "must not matter" not in text.split("[origin]")[0].split("p = 1")[1]
@@ -108,3 +113,40 @@ def test_of_how_many_people_columns_were_exchanged_is_in_the_file(tmp_path, monk
     done = run(tmp_path, "metric t.csv --target paid --model boosting --out m.toml")
     assert "Columns were exchanged for 50 of 200 distinct people: effects on the others may" in done.output
     assert "and 50 of them with one column exchanged" in (tmp_path / "m.toml").read_text()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_vendor_who_never_saw_sex_is_told_nothing_about_it(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    people = pd.DataFrame({"age": rng.integers(18, 80, 300), "income": rng.lognormal(3.5, 0.5, 300).round(1)})
+    people["sex"], people["coin"] = rng.choice(["m", "f"], 300), rng.choice(["head", "tail"], 300)
+    people = people.drop_duplicates(["age", "income"])
+    z = 0.05 * (people["age"] - 45) + 1.5 * np.log(people["income"] / 33) + (people["income"] > 40) * 0.5
+    people.assign(score=(1 / (1 + np.exp(-z))).round(6)).to_csv(tmp_path / "v.csv", index=False)
+    done = run(tmp_path, "metric v.csv --scores score --zero sex --out m.toml")
+    assert done.exit_code == 0, done.output
+    forced = [line for line in done.stdout.splitlines() if "forced" in line.lower()]
+    assert not any(name in line for line in forced for name in ("sex", "coin") if "not forced" not in line.lower())
+    assert "In the model" not in done.stdout
+    assert re.search("^sex: set to 0. In the smallest metric of the scores: ", done.stdout, re.MULTILINE)
+    assert "The model may use them." in done.stdout
+    # Control: a vendor who sees it, in two people who are equal otherwise.
+    seen = pd.concat([people, people.assign(sex=people["sex"].map({"m": "f", "f": "m"}))])
+    scores = (0.8 / (1 + np.exp(-pd.concat([z, z]))) + 0.1 * (seen["sex"] == "m")).round(6)
+    seen.assign(score=scores).to_csv(tmp_path / "w.csv", index=False)
+    done = run(tmp_path, "metric w.csv --scores score --out w.toml")
+    assert re.search(
+        "^Forced, since every metric that fits these people has it above 0: .*sex", done.stdout, re.MULTILINE
+    )
+    assert "coin" not in next(line for line in done.stdout.splitlines() if line.startswith("Forced"))
+
+
+def test_of_a_model_that_can_be_asked_the_number_of_exchanges_is_said(tmp_path):
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"age": rng.integers(20, 60, 200), "coin": rng.choice(["head", "tail"], 200)})
+    people.assign(paid=np.where(people["age"] > 40, "yes", "no")).to_csv(tmp_path / "t.csv", index=False)
+    done = run(tmp_path, "metric t.csv --target paid --model boosting --out m.toml")
+    n = len(people.drop_duplicates())
+    assert f"Exchanging a value between people changed no output: 'coin' ({n} exchanges)." in done.output
+    assert "Not used, as far as asked, and left out: coin. Nothing is known of people who were not asked" in done.output
+    assert "Forced, since every metric that fits these people has it above 0: age." in done.output

@@ -30,8 +30,10 @@ def said(display):
     return "\n".join(text.get_text() for text in texts)
 
 
-def test_ranges_are_in_points_per_standard_deviation_and_open_where_they_reach_0():
+def test_ranges_are_in_points_per_standard_deviation_and_open_where_a_weight_could_be_0():
     people, scores = near_copies()
+    again = people.iloc[[0]].assign(age=people["age"] + 9)  # who differs from somebody in age alone
+    people, scores = pd.concat([people, again], ignore_index=True), np.append(scores, scores[0] + 0.018)
     found = estimate_minimal_metric(None, people, predictions=scores)
     display = RangesDisplay.from_result(found, people)
     points = dict(zip(display.names, display.points.tolist(), strict=True))
@@ -42,6 +44,8 @@ def test_ranges_are_in_points_per_standard_deviation_and_open_where_they_reach_0
     }
     rows = [label.get_text().split("\n")[0] for label in display.ax_.get_yticklabels()]
     assert {rows[place] for place, face in dots.items() if face == "white"} == {"debt", "loans"}
+    without = estimate_minimal_metric(None, people[:100], predictions=scores[:100])
+    assert not RangesDisplay.from_result(without, people).known.any()  # control: others could stand in for age
     assert "matter" not in said(display)
     assert "could be 0: not known" in said(display)
 

@@ -28,6 +28,7 @@ from likewise.kernel.schema import People, labels_of
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import asked_outputs, probability_outputs
 from likewise.verification.domain import Domain
+from likewise.verification.one_hot import OneHot, told
 
 _ROUND = 20_000_000  # pairs after which the search restarts from other people
 _MIN_PAIRS = 1000
@@ -82,6 +83,8 @@ class Attack:
         The guarantee that was tested.
     refused : tuple of str
         Kinds of values that the model refuses, which were not tried.
+    sets : tuple of OneHot
+        Sets of 0/1 columns of which everybody who was tried has exactly one 1, as everybody in `X` has.
     coverage : str
         The result in words. Finding no violation does not prove there is none.
     """
@@ -99,6 +102,7 @@ class Attack:
     metric: Metric
     guarantee: Guarantee | None
     refused: tuple[str, ...]
+    sets: tuple[OneHot, ...]
 
     @property
     def excess(self) -> float:
@@ -121,7 +125,7 @@ class Attack:
         strategies = "; ".join(f"{count:,} {_DESCRIPTIONS[name]}" for name, count in self.tried.items())
         limit = f"outputs may differ by D, where D is {self.metric.definition}"
         if self.guarantee is not None:
-            limit = f"the model's own guarantee at distance D (guarantee_.bound), where D is {self.metric.definition}"
+            limit = f"the model's own guarantee at distance D, where D is {self.metric.definition}"
         if self.n_violations:
             found = (
                 f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it, the worst by "
@@ -139,6 +143,8 @@ class Attack:
         )
         if self.refused:
             words += f"Not tried, since the model refuses them: {', '.join(self.refused)}. "
+        if self.sets:
+            words += f"Exactly one is 1 for everybody tried, in each of these sets: {told(self.sets)}. "
         if self.guarantee is not None and self.guarantee.delta > 0:
             words += (
                 "The guarantee is sampled: it holds for a pair chosen without knowledge of the draws, and a search "
@@ -182,7 +188,8 @@ def attack(
         People to start from; they give the columns, ranges and categories. Optional for likewise's own models that know
         these: a scorecard from its knots, a network from its ranges, a projection from its anchors.
     only : column name or list of them, optional
-        Compare people who differ in these columns alone.
+        Compare people who differ in these columns alone. Of a set of 0/1 columns with exactly one 1, such as sex_f and
+        sex_m, any of them stands for all, and so does "sex".
     domain : Domain, optional
         What each column can hold; the search stays inside. With `only` and no domain, it is learned from `X`. Without
         both, the search goes everywhere, as a guarantee does: beyond the range of `X`, to fractions of whole numbers,
@@ -240,6 +247,8 @@ def attack(
         labels = None if classes is None else np.asarray(classes).tolist()
         direction = Direction.of(favourable, labels, first.shape[1])
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
+        # A guarantee covers people whom there cannot be, too.
+        restriction = restriction_of(space, X, domain, only, possible=guarantee is None)
         evaluator = PairEvaluator(
             space,
             outputs,
@@ -247,7 +256,7 @@ def attack(
             limit_under(guarantee),
             unit,
             check_tolerance(tolerance, unit),
-            restriction_of(space, X, domain, only),
+            restriction,
         )
         with progress_bar("Searching", n_pairs, show=verbose) as advance:
             for start in range(0, n_pairs, _ROUND):
@@ -274,6 +283,7 @@ def attack(
         metric=metric,
         guarantee=guarantee,
         refused=space.refused,
+        sets=() if restriction is None else tuple(restriction.sets),
     )
 
 

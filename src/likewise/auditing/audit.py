@@ -135,13 +135,16 @@ class Audit:
         if self.n_violations:
             larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
             more = "".join(f"; {n:,} by more than {each:.3g}" for each, n in larger.items())
+            ratio = f"largest ratio {self.max_ratio:.3g}"
+            if np.isinf(self.max_ratio):
+                ratio = "some are at distance 0 and have different outputs"
             found = (
                 f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it{more}; the "
-                f"worst by {self.max_excess:.3g} (largest ratio {self.max_ratio:.3g})."
+                f"worst by {self.max_excess:.3g} ({ratio})."
             )
         else:
             found = "No pair was found to exceed it."
-        allowed = "D" if self.guarantee is None else "the model's guarantee at distance D (guarantee_.bound)"
+        allowed = "D" if self.guarantee is None else "the model's guarantee at distance D"
         return (
             f"Searched: every pair of the {counted(self.n_samples, 'person', 'people')} of the table "
             f"({self.n_distinct:,} of them different), {counted(self.n_pairs, 'pair')}. "

@@ -97,7 +97,7 @@ class CoordinateAscent:
 
     def _candidates(self, column: int, width: float | None, a: FloatArray, b: FloatArray) -> FloatArray:
         """Values to try: over the whole range without a width, and otherwise near those of the pair."""
-        held = self.space.domain.columns[self.space.names[column]]
+        held = self.space.held[column]
         if isinstance(held, CategoricalDomain):
             return self.space.codes(column) if width is None else np.empty(0)
         if width is None:

@@ -16,16 +16,17 @@ from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
-from likewise._validation import check_count, check_names, check_output_range, check_positive, short_repr
+from likewise._validation import check_count, check_output_range, check_positive, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
 from likewise.auditing.excess import Excess, smallest_excess
-from likewise.auditing.exchange import Exchange, mean_interval, shown_pair
+from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
+from likewise.verification.one_hot import OneHot, told
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
@@ -43,11 +44,20 @@ class Effect:
     ----------
     columns : list
         The columns that are exchanged.
+    sets : tuple of OneHot
+        Sets of 0/1 columns of which everybody has exactly one 1. They are exchanged, and searched, as one column.
     on_people : DataFrame
         One row per person of X: ``score``, the ``lowest`` and the ``highest`` score with other values in the columns,
         what these values are (``lowest if``, ``highest if``), and ``effect``, the largest difference.
-    mean, mean_interval : float and tuple of float
-        Mean of ``effect``, and its 95% confidence interval for the population that X was drawn from.
+    mean : float
+        Mean of ``effect``.
+    mean_interval : tuple of float or None
+        Its 95% confidence interval for the population that X was drawn from, valid for every number of people. None for
+        numbers without an output range, and if not all values were tried.
+    tried : str
+        Which values of the columns everybody was given.
+    all_tried : bool
+        Whether these are all values of the domain, or all that people have. If not, effects may be larger.
     directions : DataFrame
         For every two values: which is ``favoured`` ``over`` which (``higher`` and ``lower``, if it is not known which
         is favourable) on average, by how much (``mean``), for what
@@ -79,9 +89,12 @@ class Effect:
     """
 
     columns: list[Any]
+    sets: tuple[OneHot, ...]
     on_people: pd.DataFrame
     mean: float
-    mean_interval: tuple[float, float]
+    mean_interval: tuple[float, float] | None
+    tried: str
+    all_tried: bool
     directions: pd.DataFrame
     favourable: str
     groups: pd.DataFrame
@@ -107,9 +120,8 @@ class Effect:
         """What was found and proven, in a line."""
         names = " and ".join(map(str, self.columns))
         largest = float(self.on_people["effect"].max())
-        text = (
-            f"exchanging {names} alone changes outputs by up to {largest:.4g} for these {len(self.on_people):,} people"
-        )
+        up_to = f"up to {largest:.4g}{'' if self.all_tried else ' or more'}"
+        text = f"exchanging {names} alone changes outputs by {up_to} for these {len(self.on_people):,} people"
         if self.pair is not None:
             text += f", by {self.found:.4g} for the worst pair found, "
             if self.proven is None:
@@ -133,12 +145,14 @@ class Effect:
     @property
     def coverage(self) -> str:
         """What was compared, what is proven and how, and what is not covered."""
-        text = self.headline[0].upper() + self.headline[1:] + ". "
+        text = self.headline[0].upper() + self.headline[1:] + f". Everybody was given {self.tried}. "
         text += f"Proof: {self.how}. " if self.proven is not None else f"No proof: {self.how}. "
         text += (
             "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
             "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
         )
+        if self.sets:
+            text += f" Everybody has exactly one 1 in each of these sets of columns: {told(self.sets)}."
         return text
 
     def __repr__(self) -> str:
@@ -187,10 +201,11 @@ def effect(
     -----------------------
     The bound holds for all people of the domain, seen or not, and for the model as it computes, rounding included. It
     is in closed form for linear and additive models (this package's scorecards, EBM without interactions); by a search
-    over boxes of people for trees, forests and boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of
-    the difference of two copies for ReLU networks. It is an upper bound, and for three or more classes it may stay
-    above the worst pair there is (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People
-    outside the domain, and columns that stand in for this one, are not covered.
+    over boxes of people for linear models behind products of columns (`PolynomialFeatures`), and for trees, forests and
+    boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of the difference of two copies for ReLU
+    networks. It is an upper bound, and for three or more classes it may stay above the worst pair there is
+    (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People outside the domain, and
+    columns that stand in for this one, are not covered.
 
     Parameters
     ----------
@@ -198,7 +213,8 @@ def effect(
     X : DataFrame or array-like of shape (n_samples, n_features)
         People with the columns that the model takes.
     column : column name, or list of them
-        Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on.
+        Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on. Of a set of
+        0/1 columns with exactly one 1, such as sex_f and sex_m, any of them stands for all, and so does "sex".
     metric : Metric, optional
         Also find the smallest e with ``TV <= D + e`` for all people of the domain, see ``Effect.excess``.
     domain : Domain, optional
@@ -249,15 +265,13 @@ def effect(
     max_boxes = None if max_boxes is None else check_count("max_boxes", max_boxes)
     with single_threaded_blas():
         space = InputSpace.of(model, X, metric, domain, limits_of_outputs)
-        names = check_names("column", column if isinstance(column, (list, tuple)) else [column], space.names)
-        if not names:
+        columns = space.positions("column", column if isinstance(column, (list, tuple)) else [column])
+        if not columns:
             raise InvalidInputError("column must name at least one column of X; got none.")
-        columns = [space.names.index(name) for name in names]
         exchange = Exchange.of(space, columns)
         classes = space.labels(probable=exchange.probable).classes
         direction = Direction.of(favourable, classes, exchange.outputs.shape[2])
-        shares = exchange.probable or space.output_range is not None
-        unit = 1.0 if shares else float(np.ptp(exchange.outputs)) or 1.0
+        unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
         limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit), check_tolerance(None, unit)
         a, b, effects = exchange.pairs()
         inside = space.holds(a) & space.holds(b)
@@ -272,10 +286,13 @@ def effect(
         excess = None if metric is None else smallest_excess(space, metric, limits, n_queries, rng)
     sizes = exchange.effects
     return Effect(
-        columns=names,
+        columns=space.members(columns),
+        sets=space.sets,
         on_people=exchange.table(),
         mean=float(sizes.mean()),
-        mean_interval=mean_interval(sizes),
+        mean_interval=exchange.mean_interval(),
+        tried=exchange.given.statement,
+        all_tried=exchange.given.all_tried,
         directions=exchange.directions(direction),
         favourable=direction.text,
         groups=exchange.groups(),

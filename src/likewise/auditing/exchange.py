@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from likewise._favourable import Direction
 from likewise._typing import FloatArray
+from likewise._validation import plain
+from likewise.auditing.intervals import mean_interval, share_interval
 from likewise.verification.base import InputSpace
-from likewise.verification.domain import CategoricalDomain
+from likewise.verification.domain import CategoricalDomain, NumericDomain
 
-_ALTERNATIVES = 16  # values of a column, or of several together, that people are given
-_LEVEL = 0.95
+_FEWEST, _MOST = 16, 256  # values of a column, or of several together, that people are given if there are more
+_LISTED = 8  # values that are compared two by two; so few numbers may be codes, and those between them are not tried
+_ROWS = 2_000_000  # that a model is asked about in all
 _BATCH = 100_000  # rows that a model is asked about at once
 
 
@@ -28,7 +30,7 @@ class Exchange:
     ----------
     space : InputSpace
     columns : list of int
-    alternatives : ndarray of shape (n_alternatives, n_columns)
+    given : Alternatives
         The values that everybody was given.
     outputs : ndarray of shape (n_samples, n_alternatives + 1, n_outputs)
         The last of them with the person's own values.
@@ -38,22 +40,35 @@ class Exchange:
 
     space: InputSpace
     columns: list[int]
-    alternatives: FloatArray
+    given: Alternatives
     outputs: FloatArray
     probable: bool
 
     @classmethod
     def of(cls, space: InputSpace, columns: Sequence[int]) -> Exchange:
         """Ask the model about everybody with every alternative."""
-        alternatives = alternatives_of(space, columns)
-        n, m = len(space.rows), len(alternatives)
-        given = np.repeat(space.rows[:, None], m + 1, axis=1)
-        for j, column in enumerate(columns):
-            given[:, :m, column] = alternatives[:, j]
-        rows = given.reshape(n * (m + 1), -1)
-        parts = [space.answers(rows[start : start + _BATCH]) for start in range(0, len(rows), _BATCH)]
+        alternatives = Alternatives.of(space, columns)
+        n, m = len(space.rows), len(alternatives.values)
+        size, parts = max(1, _BATCH // (m + 1)), []
+        for start in range(0, n, size):
+            rows = np.repeat(space.rows[start : start + size, None], m + 1, axis=1)
+            rows[:, :m, list(columns)] = alternatives.values
+            parts.append(space.answers(rows.reshape(-1, space.rows.shape[1])))
         outputs = np.concatenate([part for part, _ in parts])
         return cls(space, list(columns), alternatives, outputs.reshape(n, m + 1, -1), parts[0][1])
+
+    @property
+    def limited(self) -> bool:
+        """Whether outputs have limits, so that no two differ by more than 1."""
+        return self.probable or self.space.output_range is not None
+
+    def mean_interval(self) -> tuple[float, float] | None:
+        """95% interval of the mean effect in the population.
+
+        None for numbers without limits, as one person could move their mean by any amount; and if people have values
+        that were not tried, as the largest difference between some is too small.
+        """
+        return mean_interval(self.effects) if self.limited and self.given.all_tried else None
 
     @property
     def effects(self) -> FloatArray:
@@ -84,10 +99,10 @@ class Exchange:
         """Everybody with the two alternatives, as encoded people a (lower) and b, and the difference."""
         low, high, effects = self._extremes()
         a, b = self.space.rows.copy(), self.space.rows.copy()
-        m = len(self.alternatives)
+        m = len(self.given.values)
         for rows, chosen in ((a, low), (b, high)):
             other = chosen < m
-            rows[np.ix_(other, self.columns)] = self.alternatives[chosen[other]]
+            rows[np.ix_(other, self.columns)] = self.given.values[chosen[other]]
         return a, b, effects
 
     def table(self) -> pd.DataFrame:
@@ -109,9 +124,9 @@ class Exchange:
 
     def _words(self, chosen: Any) -> list[Any]:
         """The alternatives that were chosen; the person's own values are those of their row."""
-        names = [self.space.names[i] for i in self.columns]
-        shown = self.space.people(self._filled(self.alternatives))[names].astype(object)
-        own = self.space.table[names].astype(object).reset_index(drop=True)
+        made = self._filled(self.given.values)
+        shown = self.space.words(self.space.people(made), made, self.columns)
+        own = self.space.words(self.space.table, self.space.rows, self.columns)
         words = []
         for i, k in enumerate(chosen.tolist()):
             values = (shown.iloc[k] if k < len(shown) else own.iloc[i]).tolist()
@@ -127,21 +142,13 @@ class Exchange:
         """For every two alternatives: by how much the first is favoured, on average, and for how many people.
 
         If no direction is known, by how much its score is higher. Only for one output that counts, and up to eight
-        alternatives.
+        alternatives. Means of outputs without limits have no interval.
         """
-        names = [
-            *(("favoured", "over") if direction.sign else direction.names),
-            "mean",
-            "mean_low",
-            "mean_high",
-            "share",
-            "share_low",
-            "share_high",
-            "largest",
-        ]
-        m = len(self.alternatives)
+        ends = ("favoured", "over") if direction.sign else direction.names
+        names = [*ends, "mean", "mean_low", "mean_high", "share", "share_low", "share_high", "largest"]
+        m = len(self.given.values)
         several = self.outputs.shape[2] > 1
-        if (several and direction.position is None) or m > 8:
+        if (several and direction.position is None) or m > _LISTED:
             return pd.DataFrame(columns=names)
         words, rows = self._words(np.arange(m)), []
         gains = direction.gains(self.outputs) * (2 if several else 1)  # of several classes, outputs are halves
@@ -155,7 +162,7 @@ class Exchange:
                         words[first],
                         words[second],
                         float(sign * gap.mean()),
-                        *mean_interval(sign * gap),
+                        *(mean_interval(sign * gap, -1, 1) if self.limited else (np.nan, np.nan)),
                         favoured / len(gap),
                         *share_interval(favoured, len(gap)),
                         float((sign * gap).max()),
@@ -165,58 +172,81 @@ class Exchange:
         return table.sort_values("mean", ascending=False, kind="stable", ignore_index=True)
 
     def groups(self) -> pd.DataFrame:
-        """Mean and largest effect for people by their own values, with confidence intervals of the means."""
+        """Mean and largest effect for people by their own values, with intervals as in `mean_interval`."""
         names = [self.space.names[i] for i in self.columns]
         effects, rows = pd.Series(self.effects), []
-        own = self.space.table[names].astype(object).where(self.space.table[names].notna(), "blank")
-        if len(names) > 1 or own[names[0]].nunique() > _ALTERNATIVES:
+        own = self.space.words(self.space.table, self.space.rows, self.columns)
+        own = own.where(own.notna(), "blank")
+        if len(names) > 1 or own[names[0]].nunique() > _FEWEST:
             return pd.DataFrame(columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
-        for value, members in effects.groupby(own[names[0]].map(str).to_numpy()):
+        for value, members in effects.groupby(own[names[0]].map(plain).map(str).to_numpy()):
             sizes = members.to_numpy()
-            rows.append((value, len(sizes), float(sizes.mean()), *mean_interval(sizes), float(sizes.max())))
+            ends = (np.nan, np.nan) if self.mean_interval() is None else mean_interval(sizes)
+            rows.append((value, len(sizes), float(sizes.mean()), *ends, float(sizes.max())))
         return pd.DataFrame(rows, columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
 
 
-def alternatives_of(space: InputSpace, columns: Sequence[int]) -> FloatArray:
-    """Values that everybody is given: all categories, numbers over the range, or the most frequent combinations."""
-    if len(columns) > 1:
-        given = space.rows[:, list(columns)]
-        # NaN differs from itself: each blank would be a combination of its own. Values are finite.
-        seen, counts = np.unique(np.where(np.isnan(given), np.inf, given), axis=0, return_counts=True)
-        seen = seen[np.argsort(-counts, kind="stable")[:_ALTERNATIVES]]
-        return np.where(np.isinf(seen), np.nan, seen)
-    (column,) = columns
-    held = space.domain.columns[space.names[column]]
-    if isinstance(held, CategoricalDomain):
-        return space.codes(column)[:, None]
-    return spread_numbers(space, column, _ALTERNATIVES)[:, None]
+class Alternatives(NamedTuple):
+    """Values of columns that everybody is given.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_alternatives, n_columns)
+    all_tried : bool
+        Whether these are all values of the domain, or all that people have.
+    statement : str
+        Which they are.
+    """
+
+    values: FloatArray
+    all_tried: bool
+    statement: str
+
+    @classmethod
+    def of(cls, space: InputSpace, columns: Sequence[int]) -> Alternatives:
+        """All values of a column; where these are too many, those that people have, or some of them."""
+        most = min(_MOST, max(_FEWEST, _ROWS // len(space.rows)))
+        seen = space.rows[:, list(columns)]
+        if len(columns) > 1:
+            # NaN differs from itself: each blank would be a combination of its own. Values are finite.
+            all_seen, counts = np.unique(np.where(np.isnan(seen), np.inf, seen), axis=0, return_counts=True)
+            chosen = all_seen[np.argsort(-counts, kind="stable")[:most]]
+            return cls._of_people(np.where(np.isinf(chosen), np.nan, chosen), len(all_seen), most, "combinations")
+        (column,) = columns
+        held = space.held[column]
+        if isinstance(held, CategoricalDomain):
+            values = space.codes(column)
+            return cls(values[:, None], True, f"{_all(len(values))} values of the domain")
+        n_seen = len(np.unique(seen[~np.isnan(seen) & held.holds(seen)]))
+        if n_seen > _LISTED and held.step is not None and held.last - held.first < most:
+            values = held.at(np.arange(held.first, held.last + 1))
+            return cls(_or_blank(values, held)[:, None], True, f"{_all(len(values))} values of the domain")
+        return cls._of_people(spread_numbers(space, column, most)[:, None], n_seen, most, "values")
+
+    @classmethod
+    def _of_people(cls, values: FloatArray, n_seen: int, most: int, what: str) -> Alternatives:
+        share = _all(n_seen) if n_seen <= most else f"{len(values):,} of the {n_seen:,}"
+        return cls(values, n_seen <= most, f"{share} {what} that these people have")
+
+
+def _all(n: int) -> str:
+    return "both" if n == 2 else f"all {n:,}"
 
 
 def spread_numbers(space: InputSpace, column: int, n_values: int) -> FloatArray:
-    """Numbers of a column: the ends of its domain, quantiles of the people, and a blank if there may be one."""
-    held = space.domain.columns[space.names[column]]
+    """Numbers of a column: the ends of its domain, those of people or quantiles, and a blank if there may be one."""
+    held = space.held[column]
     assert not isinstance(held, CategoricalDomain)
     seen = space.rows[:, column]
     seen = seen[~np.isnan(seen) & held.holds(seen)]
-    quantiles = np.quantile(seen, np.linspace(0, 1, n_values), method="nearest") if len(seen) else np.empty(0)
-    ends = held.at(np.array([held.first, held.last]))
-    values = np.unique(np.concatenate([quantiles, ends]))
+    if len(np.unique(seen)) > n_values:
+        seen = np.quantile(seen, np.linspace(0, 1, n_values), method="nearest")
+    values = np.unique(np.concatenate([seen, held.at(np.array([held.first, held.last]))]))
+    return _or_blank(values, held)
+
+
+def _or_blank(values: FloatArray, held: NumericDomain) -> FloatArray:
     return np.append(values, np.nan) if held.blank else values
-
-
-def mean_interval(values: FloatArray) -> tuple[float, float]:
-    """Confidence interval of the mean in the population that these people were drawn from (Student's t, 95%)."""
-    if len(values) < 2:
-        return -np.inf, np.inf
-    error = float(np.std(values, ddof=1)) / np.sqrt(len(values))
-    width = float(stats.t.ppf((1 + _LEVEL) / 2, len(values) - 1)) * error
-    return float(values.mean()) - width, float(values.mean()) + width
-
-
-def share_interval(count: int, n: int) -> tuple[float, float]:
-    """Confidence interval of a share (Clopper and Pearson, 95%)."""
-    found = stats.binomtest(count, n).proportion_ci(_LEVEL, "exact")
-    return float(found.low), float(found.high)
 
 
 def shown_pair(space: InputSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
@@ -17,6 +16,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count, check_names
 from likewise.ask import Ask
 from likewise.auditing.audit import check_tolerance
+from likewise.auditing.intervals import pair_rate_interval
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
@@ -24,7 +24,6 @@ from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outp
 from likewise.pairs.points import Points
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
-_LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +46,8 @@ class GroupAudit:
     rate : float
         Share of pairs of people that exceed the metric.
     rate_interval : tuple of float
-        95% confidence interval of that share in the population that X was drawn from.
+        95% confidence interval of that share in the population that X was drawn from. It holds for every number of
+        people, also where a few of them carry all pairs.
     n_samples : int
         People who were compared, with all others of them.
     n_violations : int
@@ -153,11 +153,7 @@ def audit_groups(
     table = pd.DataFrame(
         {"row": chosen, "score": outputs[chosen, 0], "n_comparators": counts, better: above, worse: below}
     )
-    # A U-statistic of pairs: its variance is that of the shares of single people, times 4 / n.
-    shares = counts / max(1, n - 1)
-    rate = float(shares.mean())
-    error = 2 * float(np.std(shares, ddof=1)) / np.sqrt(n)
-    width = error * float(stats.t.ppf((1 + _LEVEL) / 2, n - 1))
+    rate = float(counts.sum()) / (n * (n - 1))
     given = pd.DataFrame(people.table)
     names = metric.hidden if columns is None else check_names("columns", columns, list(given))
     rows: list[tuple[Any, ...]] = []
@@ -169,7 +165,7 @@ def audit_groups(
         table.sort_values([better, "n_comparators"], ascending=False, kind="stable", ignore_index=True),
         pd.DataFrame(rows, columns=head),
         rate,
-        (max(0.0, rate - width), min(1.0, rate + width)),
+        pair_rate_interval(rate, n),
         n,
         int(counts.sum()) // 2,
         room,

@@ -25,6 +25,7 @@ from likewise.pairs.points import Points
 _MOST_VALUES = 20
 _MOST_MEASURED = 5000  # people on whom proxies are measured
 _FOLDS = 5
+_SHUFFLES = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,8 +36,9 @@ class GroupGaps:
     ----------
     gaps : DataFrame
         For each value of the column against all others: ``n`` people, the ``mean`` of their outputs, ``others`` that of
-        the others, the ``gap`` between them, and ``allowed``, the largest gap of any model within the metric. The last
-        column is ``favoured``, the value or ``"others"`` (or ``higher``, if it is not known which is favourable).
+        the others, the ``gap`` between them, ``allowed``, the largest gap that any model within the metric has between
+        these people, and ``shuffled``, the same after the values are shuffled (mean of three). The last column is
+        ``favoured``, the value or ``"others"`` (``higher``, if it is not known which is favourable).
     proxies : DataFrame
         For each other column, and for all together: ``auc``, how well it tells the values of the protected column apart
         (cross-validated area under the ROC curve, 0.5 is not at all; the average over values against others).
@@ -48,9 +50,21 @@ class GroupGaps:
     proxies: pd.DataFrame
     contributions: pd.DataFrame | None
 
+    @property
+    def headline(self) -> str:
+        """What the gap shows that comes closest to its limit, or exceeds it most."""
+        row = self.gaps.iloc[int(np.argmax(self.gaps["gap"].abs() - self.gaps["allowed"]))]
+        gap, allowed = abs(row["gap"]), row["allowed"]
+        text = f"mean outputs of {row['value']} and of all others differ by {gap:.3g}, "
+        if gap > allowed:
+            return f"{text}more than the {allowed:.3g} of any model within the metric"
+        return (
+            f"{text}those of models within the metric by up to {allowed:.3g} ({row['shuffled']:.3g} if the values are "
+            "shuffled): this gap alone shows neither that the model exceeds the metric nor that it keeps to it"
+        )
+
     def __repr__(self) -> str:
-        largest = float(self.gaps["gap"].abs().max())
-        return f"<GroupGaps: {len(self.gaps)} groups, the largest gap is {largest:.3g}>"
+        return f"<GroupGaps: {self.headline}>"
 
 
 def group_gaps(
@@ -69,6 +83,12 @@ def group_gaps(
     distance between the groups: the least mean distance over all ways to match one group with the other (Kantorovich
     and Rubinstein). People who are alike under the metric match at no cost, so that a gap beyond it cannot be explained
     by the columns that the metric counts.
+
+    A gap up to it is no evidence that a model keeps to the metric. The limit is about the people given: as no two are
+    quite alike, a model within the metric can follow the single people of each group, and its limit is above 0 for
+    groups that are drawn by lot. `shuffled` says how much. Where it is nearly as large as `allowed`, groups are no
+    further apart than the people within them, and a model that takes as much off everybody of one group stays below
+    the limit; `audit_groups` and `effect` find it.
 
     Parameters
     ----------
@@ -95,6 +115,8 @@ def group_gaps(
       value   gap  allowed
     0     f -0.15     0.05
     1     m  0.15     0.05
+    >>> found.headline
+    'mean outputs of f and of all others differ by 0.15, more than the 0.05 of any model within the metric'
     """
     metric = check_metric(metric)
     people = metric.encode_rows(X)
@@ -113,17 +135,22 @@ def group_gaps(
     if not 2 <= len(values) <= _MOST_VALUES:
         raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
     direction = Direction.of(favourable, OutputLabels.of(model, predictions, output_range, probable=probable).classes)
-    weights, rows = metric.weights_of(people.encoder), []
+    weights = metric.weights_of(people.encoder)
+    rows: list[tuple[Any, ...]] = []
     points = Points.of(people, None if weights.splits is None else weights)
+    shuffles = [np.random.default_rng(seed).permutation(where) for seed in range(_SHUFFLES)]
     for k in np.argsort([str(value) for value in values], kind="stable"):
         inside = where == k
         mean, others = float(outputs[inside].mean()), float(outputs[~inside].mean())
-        allowed = _largest_gap(points, weights, inside)
+        if len(rows) == 0 or len(values) > 2:  # of two groups, each has the other's limits
+            allowed = _largest_gap(points, weights, inside)
+            shuffled = float(np.mean([_largest_gap(points, weights, each == k) for each in shuffles]))
         lead = float(direction.gains(np.array([mean - others])))
         ahead = "neither" if lead == 0 else str(values[k]) if lead > 0 else "others"
-        rows.append((str(values[k]), int(inside.sum()), mean, others, mean - others, allowed, ahead))
+        rows.append((str(values[k]), int(inside.sum()), mean, others, mean - others, allowed, shuffled, ahead))
+    head = ["value", "n", "mean", "others", "gap", "allowed", "shuffled", direction.names[0]]
     return GroupGaps(
-        pd.DataFrame(rows, columns=["value", "n", "mean", "others", "gap", "allowed", direction.names[0]]),
+        pd.DataFrame(rows, columns=head),
         _proxies(people, name, where),
         _contributions(model, X, where, values),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from likewise.kernel.columns import UNSEEN, CategoricalColumn, NumericColumn
 from likewise.kernel.schema import Encoder, People, is_table
 from likewise.metrics.base import Metric
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
+from likewise.verification.one_hot import OneHot
 
 _MAX_STARTS = 2**16
 _MAX_BREAKPOINTS = 4096  # per column
@@ -245,29 +246,32 @@ def build_search_space(
 
 @dataclass(frozen=True, eq=False)
 class Restriction:
-    """Moves groups of people into a domain, and makes the members of a group differ in some columns alone.
+    """Moves groups of people to where they may be, and makes the members of a group differ in some columns alone.
 
     Attributes
     ----------
     space : SearchSpace
-    domain : Domain
-        What each column can hold.
+    domain : Domain or None
+        What each column can hold; None for anything.
     only : list of int, or None
         Columns in which the members of a group may differ; None for all.
+    sets : list of OneHot
+        Columns of which everybody has exactly one 1.
     """
 
     space: SearchSpace
-    domain: Domain
+    domain: Domain | None
     only: list[int] | None
+    sets: Sequence[OneHot] = ()
 
     def __call__(self, groups: FloatArray) -> FloatArray:
-        """The groups, shape (n_groups, n_members, n_columns), with everybody in the domain."""
+        """The groups, shape (n_groups, n_members, n_columns), with everybody where they may be."""
         groups = groups.copy()
         if self.only is not None:
             shared = np.setdiff1d(np.arange(groups.shape[2]), self.only)
             groups[:, :, shared] = groups[:, :1, shared]
-        for i, name in enumerate(self.space.encoder.names):
-            held = self.domain.columns[name]
+        for i, name in enumerate(self.space.encoder.names if self.domain is not None else ()):
+            held = self.domain.columns[name]  # type: ignore[union-attr]
             values = groups[:, :, i]
             if isinstance(held, NumericDomain):
                 groups[:, :, i] = held.nearest(values)
@@ -275,23 +279,51 @@ class Restriction:
                 codes = self._codes[i]
                 known = (values[..., None] == codes).any(axis=-1) | (np.isnan(values) & np.isnan(codes).any())
                 groups[:, :, i] = np.where(known, values, codes[0])
-        if self.domain.rules:
+        for places, codes in self._sets:
+            groups[:, :, places] = _one_each(groups[:, :, places], codes)
+        if self.domain is not None and self.domain.rules:
             groups = self._within_rules(groups)
         return groups
 
+    @cached_property
+    def _sets(self) -> list[tuple[list[int], FloatArray]]:
+        """Columns of each set, and how 0 and 1 are encoded in them."""
+        names, found = list(self.space.encoder.names), []
+        for each in self.sets:
+            places = [names.index(member) for member in each.members]
+            columns = [self.space.encoder.columns[place] for place in places]
+            codes = [
+                [0.0, 1.0]
+                if isinstance(column, NumericColumn) and column.categories is None
+                else column.encode(pd.Series([0, 1], dtype=object, name=column.name)).tolist()
+                for column in columns
+            ]
+            found.append((places, np.array(codes)))
+        return found
+
+    def _numbers(self, rows: FloatArray) -> FloatArray:
+        """Encoded people, members of sets as 0 and 1, for the rules."""
+        rows = rows.copy()
+        for places, codes in self._sets:
+            rows[:, places] = rows[:, places] == codes[:, 1]
+        return rows
+
     def _within_rules(self, groups: FloatArray) -> FloatArray:
         """Members who break a rule become the first of their group; groups whose first does, somebody who is there."""
+        assert self.domain is not None
         names = list(self.space.encoder.names)
-        fine = self.domain.keeps_rules(groups.reshape(-1, groups.shape[2]), names).reshape(groups.shape[:2])
+        rows = self._numbers(groups.reshape(-1, groups.shape[2]))
+        fine = self.domain.keeps_rules(rows, names).reshape(groups.shape[:2])
         groups = np.where(fine[..., None], groups, groups[:, :1])
         groups[~fine[:, 0]] = self._insider
         return groups
 
     @cached_property
     def _insider(self) -> FloatArray:
+        assert self.domain is not None
         starts = self.space.starts
         moved = replace(self, domain=self.domain.without_rules(), only=None)(starts[:, None])[:, 0]
-        inside = np.flatnonzero(self.domain.keeps_rules(moved, list(self.space.encoder.names)))
+        inside = np.flatnonzero(self.domain.keeps_rules(self._numbers(moved), list(self.space.encoder.names)))
         if not len(inside):
             raise InvalidInputError("domain must not be empty; no row of X satisfies its rules.")
         return np.asarray(moved[inside[0]])
@@ -302,38 +334,68 @@ class Restriction:
         columns: Any = self.space.encoder.columns
         found = {}
         for i, name in enumerate(self.space.encoder.names):
-            held = self.domain.columns[name]
+            held = None if self.domain is None else self.domain.columns[name]
             if isinstance(held, CategoricalDomain):
                 values = pd.Series([*held.values, *([None] if held.blank else [])], dtype=object, name=name)
                 found[i] = np.asarray(columns[i].encode(values), dtype=np.float64)
         return found
 
 
-def restriction_of(space: SearchSpace, X: Any, domain: Domain | None, only: Any) -> Restriction | None:
-    """What `domain` and `only` of `attack` ask for; None for nothing. With `only`, the domain is learned from `X`."""
-    if domain is None and only is None:
-        return None
+def _one_each(values: FloatArray, codes: FloatArray) -> FloatArray:
+    """0/1 columns of groups with exactly one 1: that of the column whose value is largest, or that is no longer 0.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_groups, n_members, n_columns)
+    codes : ndarray of shape (n_columns, 2)
+        How 0 and 1 are encoded.
+    """
+    sizes = np.nan_to_num((values - codes[:, 0]) / (codes[:, 1] - codes[:, 0]), nan=0.0)
+    places = np.arange(len(codes))
+    first = sizes[:, :1].argmax(axis=2)[..., None] == places
+    # Whoever was moved from the first of the group goes where they were moved to.
+    chosen = (sizes - 0.5 * first).argmax(axis=2)[..., None] == places
+    return np.where(chosen, codes[:, 1], codes[:, 0])
+
+
+def restriction_of(
+    space: SearchSpace, X: Any, domain: Domain | None, only: Any, *, possible: bool
+) -> Restriction | None:
+    """What `domain` and `only` of `attack` ask for; None for nothing. With `only`, the domain is learned from `X`.
+
+    `possible` keeps sets of 0/1 columns with exactly one 1 for everybody in `X` as they are.
+    """
     if not isinstance(domain, Domain | None):
         raise InvalidInputError(
             f"domain must be None or a likewise.Domain, such as Domain.learn(X); got {short_repr(domain)}."
         )
-    names = list(space.encoder.names)
-    columns = None
-    if only is not None:
-        wanted = check_names("only", [only] if isinstance(only, str) else only, names)
-        if not wanted:
-            raise InvalidInputError(f"only must name at least one column of X, {names}; got {short_repr(only)}.")
-        columns = [names.index(name) for name in wanted]
+    possible = possible and X is not None and not space.encoder.mixes_features
+    if domain is None and only is None and not possible:
+        return None
+    names, frame = list(space.encoder.names), frame_of(space.table(space.starts) if X is None else X)
+    frame = frame.set_axis(names, axis=1) if len(frame.columns) == len(names) and not is_table(X) else frame
+    given = domain is not None
     if domain is None:
-        frame = frame_of(space.table(space.starts) if X is None else X)
-        frame = frame.set_axis(names, axis=1) if len(frame.columns) == len(names) and not is_table(X) else frame
-        domain = Domain.learn(
-            frame, [n for n, number in zip(names, space.encoder.is_number, strict=True) if not number]
-        )
+        categories = [n for n, number in zip(names, space.encoder.is_number, strict=True) if not number]
+        domain = Domain.learn(frame, [name for name in categories if name in frame])
+    else:
+        domain = domain.with_one_hot(frame)
     absent = [name for name in names if name not in domain.columns]
     if absent:
         raise InvalidInputError(f"domain must say what {absent[0]!r} can hold; it has {list(domain.columns)}.")
-    return Restriction(space, domain, columns)
+    sets = [each for each in domain.one_hot if set(each.members) <= set(names)]
+    columns = None
+    if only is not None:
+        known = {name: [name] for name in names}
+        known |= {each.name: list(each.members) for each in sets if each.name not in known}
+        known |= {member: list(each.members) for each in sets for member in each.members}
+        wanted = check_names("only", [only] if isinstance(only, str) else only, list(known))
+        if not wanted:
+            raise InvalidInputError(f"only must name at least one column of X, {names}; got {short_repr(only)}.")
+        columns = sorted({names.index(member) for name in wanted for member in known[name]})
+    if given or only is not None:
+        return Restriction(space, domain, columns, sets)
+    return Restriction(space, None, None, sets) if possible and sets else None
 
 
 def _synthetic_rows(space: SearchSpace) -> FloatArray:

@@ -64,7 +64,7 @@ def attack(
 
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
-    model = load_any_model(model_name)
+    model = load_any_model(model_name, source.categories)
     own: Any = getattr(model, "guarantee_", None)
     if metric_file is None and own is None:
         raise InvalidInputError("Give --metric as well: only models of likewise have one.")
@@ -85,7 +85,7 @@ def attack(
             favourable=favourable,
             random_state=seed,
         )
-    what = f"the model's guarantee at distance D, {found.bound:.4g}" if found.guarantee is not None else "D"
+    what = f"the model's guarantee at distance D, {100 * found.bound:.4g}" if found.guarantee is not None else "D"
     text = (
         f"The worst of {found.n_pairs:,} pairs: scores differ by {100 * found.difference:.4g} points at a "
         f"distance D of {100 * found.distance:.4g}; {100 * max(0.0, found.excess_over_bound):.4g} more than {what}."
@@ -119,7 +119,13 @@ def attack(
 
 @click.command()
 @model_option(required=True)
-@click.option("--column", "columns", multiple=True, required=True, help="Column to exchange; repeat it for several.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    required=True,
+    help="Column to exchange, or what a set of 0/1 columns is called; repeat it for several.",
+)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, for its domain and the smallest excess.")
 @click.option(
     "--seconds",
@@ -163,7 +169,7 @@ def effect(
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
     file = None if metric_file is None else read_metric_file(metric_file)
-    model = load_any_model(model_name)
+    model = load_any_model(model_name, source.categories)
     X, ids = source.load(echo, model)
     check_taken("--column", columns, X)
     with echo.busy("Bounding"):
@@ -204,15 +210,23 @@ def _echo_effect(echo: Output, found: Effect) -> None:
     from likewise.auditing.effect import rounded_up
 
     names = " and ".join(map(str, found.columns))
+    for each in found.sets:
+        if set(each.members) <= set(found.columns):
+            echo(f"Exchanged together, as everybody here has exactly one 1 in them: {each}.\n")
     largest = float(found.on_people["effect"].max())
-    low, high = found.mean_interval
+    interval, more = "", "" if found.all_tried else " or more"
+    if found.mean_interval is not None:
+        low, high = map(_points, found.mean_interval)
+        interval = f" ({low} to {high} in the population, at 95%)"
     echo(
         f"For these {len(found.on_people):,} people: exchanging {names} alone changes the output by "
-        f"{_points(found.mean)} points on average ({_points(low)} to {_points(high)} in the population, at 95%), and "
-        f"by {_points(largest)} at most.",
+        f"{_points(found.mean)} points{more} on average{interval}, and by up to {_points(largest)}{more}. "
+        f"Everybody was given {found.tried}.",
         n_people=len(found.on_people),
         mean=found.mean,
-        mean_interval=list(found.mean_interval),
+        mean_interval=found.mean_interval,
+        tried=found.tried,
+        all_tried=found.all_tried,
         largest_on_people=largest,
     )
     if len(found.directions) and largest > 0:

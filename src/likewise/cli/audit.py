@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @model_option(required=False)
-@click.option("--scores", help="Or a column of the table with the scores of any other system, between 0 and 1.")
 @click.option(
     "--range",
     "output_range",
@@ -55,7 +54,6 @@ def audit(
     source: PeopleSource,
     metric_file: Path | None,
     model_name: str | None,
-    scores: str | None,
     output_range: tuple[float, float] | None,
     worst: int,
     max_excess: float | None,
@@ -78,6 +76,7 @@ def audit(
     from likewise.cli.table_io import in_partitions
     from likewise.io import check_output_path
 
+    scores = source.scores
     if is_review:
         if model_name is not None or scores is not None:
             raise InvalidInputError("--review compares decisions, not scores: leave out --model and --scores.")
@@ -85,9 +84,9 @@ def audit(
         return
     if review.decisions is not None:
         raise InvalidInputError("--decisions comes with --review. To audit scores, name their column with --scores.")
-    if (model_name is None) == (scores is None):
-        raise InvalidInputError("Give either --model or --scores (a column of the table).")
-    if scores is not None and metric_file is None:
+    if model_name is None and scores is None:
+        raise InvalidInputError("Give --model or --scores (a column of the table), or both.")
+    if model_name is None and metric_file is None:
         raise InvalidInputError("Give --metric as well: a column of scores has no metric.")
     if max_excess is not None and not 0 <= max_excess < 100:
         raise InvalidInputError(
@@ -96,18 +95,22 @@ def audit(
         )
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
-    loaded: Any = None if model_name is None else load_any_model(model_name)
+    loaded: Any = None if model_name is None else load_any_model(model_name, source.categories)
     model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
+    partitioned, id_column = in_partitions(source.table, cluster), source.id_column
+    if partitioned and (groups or loaded is not model or (loaded is not None and scores is not None)):
+        what = "--groups" if groups else "--model of another system, or beside --scores,"
+        raise InvalidInputError(f"{what} is for tables that are read whole. Give a single file.")
+    asked = None
+    if loaded is not None and (model is None or scores is not None):
+        asked = source.load(echo, loaded)[0]
     metric, output_range = _metric_and_range(echo, model, model_name, metric_file, output_range)
     guaranteed = model is not None and metric.is_learned_as(model.guarantee_.metric)
     limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
-    job = _AuditJob(model, metric, scores, output_range, limits.thresholds, worst, favourable)
-    partitioned, id_column = in_partitions(source.table, cluster), source.id_column
-    if partitioned and (groups or loaded is not model):
-        what = "--groups" if groups else "--model of another system"
-        raise InvalidInputError(f"{what} is for tables that are read whole. Give a single file.")
-    if loaded is not model:
-        job = replace(job, predictions=answers_of(loaded, source.load(echo, loaded)[0]))
+    scored = scores if loaded is None else None
+    job = _AuditJob(model, metric, scored, output_range, limits.thresholds, worst, favourable)
+    if asked is not None and model is None:
+        job = replace(job, predictions=answers_of(loaded, asked))
     if partitioned:
         with echo.busy("Searching all pairs, bucket by bucket"):
             found, names = job.of_partitions(source.table, id_column, cluster)
@@ -281,14 +284,14 @@ class _AuditJob:
         from likewise import audit_groups
         from likewise._favourable import Direction
 
-        favourable = self.favourable
+        favourable, text = self.favourable, ""
         if getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2:
             direction = Direction.of(favourable, list(predictions.columns))
-            favourable, predictions = direction.end, predictions.iloc[:, -1]
+            favourable, text, predictions = direction.end, direction.text, predictions.iloc[:, -1]
         found = audit_groups(
             None, X, self.metric, predictions=predictions, output_range=output_range, favourable=favourable
         )
-        low, high = found.rate_interval
+        text, (low, high) = text or found.favourable, found.rate_interval
         echo(
             f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to "
             f"{high:.3%} in the population, at 95%.",
@@ -296,11 +299,10 @@ class _AuditJob:
             rate_interval=list(found.rate_interval),
         )
         if len(found.groups):
-            known = f"Who is favoured (favourable: {found.favourable})"
-            who = known if found.favourable else "Who has the higher score"
+            who = f"Who is favoured (favourable: {text})" if text else "Who has the higher score"
             echo(
                 f"\n{who}, in pairs that exceed the distance and differ in a column of weight 0:",
-                favourable=found.favourable or None,
+                favourable=text or None,
             )
             echo.table(found.groups, "groups")
             echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from likewise._validation import plain
 from likewise.exceptions import InvalidInputError, LikewiseError
 
 if TYPE_CHECKING:
@@ -295,8 +294,11 @@ class Output:
         """Print two people side by side, if there are any."""
         if people is None:
             self.facts["pair"] = None
-        else:
-            self.table(people.astype(object).map(plain).T.reset_index().set_axis(["column", *PAIR], axis=1), "pair")
+            return
+        rows = people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1)
+        self.facts["pair"] = json.loads(rows.to_json(orient="records"))
+        # To ten digits: the two may differ in little.
+        self(rows.map(lambda value: f"{value:.10g}" if isinstance(value, float) else str(value)).to_string(index=False))
 
     def finish(self, *try_next: str) -> None:
         """Print the JSON document, or what to run next."""

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 20  # between the smallest and the largest value of a column that is counted in steps
 
+_MEANINGS = {  # of a status: what it says of columns
+    "forced": ", since every metric that fits these people has it above 0: {}.",
+    "could be 0": ", so not known: {}. Others would then weigh more: in brackets, by how much the mean distance "
+    "between two people would rise. The model may use them.",
+    "not forced by these people": ", so not known: {}. The model may use them.",
+    "not used, as far as asked": ", and left out: {}. Nothing is known of people who were not asked about.",
+}
+
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
 
@@ -232,7 +240,7 @@ def reveal(
     how += [f"Set to 0: {', '.join(protected)}."] if protected else []
     how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
     echo(" ".join(how), how=" ".join(how), task=data.task, exact=revealed.exact)
-    _echo_zeros(echo, found, file, zero)
+    _echo_zeros(echo, found, file, zero, of_scores=scores is not None)
     echo_weights(echo, file)
     _echo_ranges(echo, revealed, scale)
     echo_distances(echo, file, X)
@@ -320,11 +328,12 @@ def _revealed_file(revealed: Revealed, limits: tuple[float, float] | None, const
     )
 
 
-def _echo_zeros(echo: Output, found: MetricFile, file: MetricFile, zero: tuple[str, ...]) -> None:
+def _echo_zeros(echo: Output, found: MetricFile, file: MetricFile, zero: tuple[str, ...], *, of_scores: bool) -> None:
     """Print what the columns set to 0 had as `found`; record why others have the weight 0 in the `file`."""
     meanings = found.meanings()
+    where = "In the smallest metric of the scores" if of_scores else "In the model"
     for name in zero:
-        echo(f"{name}: set to 0. In the model: {_weight_in_model(found, name, meanings)}.")
+        echo(f"{name}: set to 0. {where}: {_weight_before(found, name, meanings)}.")
     echo.facts |= {
         "before": {name: meanings[name] for name in zero},
         "protected": list(file.protected),
@@ -334,7 +343,7 @@ def _echo_zeros(echo: Output, found: MetricFile, file: MetricFile, zero: tuple[s
     }
 
 
-def _weight_in_model(found: MetricFile, name: str, meanings: dict[Any, str]) -> str:
+def _weight_before(found: MetricFile, name: str, meanings: dict[Any, str]) -> str:
     """The weight of a column before it was set to 0."""
     from likewise.metrics.table import ONLY_BLANKS
 
@@ -356,17 +365,22 @@ def _range_of_scores(scores: Any, output_range: tuple[float, float] | None) -> t
 
 
 def _echo_ranges(echo: Output, revealed: Revealed, scale: float) -> None:
-    """Print the range of each estimated weight, before anything was set to 0, and why it is not smaller."""
+    """Print the range of each estimated weight, before anything was set to 0, and whether it is needed."""
+    from likewise.report.text import points
+
     if revealed.weights is None:
         return
     table = revealed.weights.rename(columns={"exchanged": "by exchange"})
-    for name in ("estimate", "low", "high"):
+    for name in ("estimate", "low", "high", "least", "cost_of_0"):
         table[name] = [float(f"{weight:.3g}") for weight in scale * table[name]]
     echo("\nWeights that explain these people equally well, within 1%:")
     echo.table(table.drop(columns=["row_a", "row_b"]), "ranges")
-    idle = table["column"][(table["status"] == "not forced by these people") & (table["kind"] == "weight")]
-    if len(idle):
-        echo(f"Not forced by these people, so not known: {', '.join(map(str, idle))}. The model may use them.")
+    for status, meaning in _MEANINGS.items():
+        chosen = table[(table["status"] == status) & (table["kind"] == "weight")]
+        if len(chosen):
+            costs = [f" ({points(cost)})" if cost > 0 else "" for cost in chosen["cost_of_0"]]
+            named = ", ".join(f"{name}{cost}" for name, cost in zip(chosen["column"], costs, strict=True))
+            echo(f"{status[0].upper()}{status[1:]}{meaning.format(named)}")
 
 
 def echo_distances(echo: Output, file: MetricFile, X: pd.DataFrame) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import re
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -33,8 +35,8 @@ def file_of(name: str | None) -> Path | None:
     return None if name is None or _is_url(name) or _function_of(name) is not None else Path(name)
 
 
-def load_any_model(name: str) -> Any:
-    """Load a model by what its name looks like."""
+def load_any_model(name: str, categories: Path | None = None) -> Any:
+    """Load a model by what its name looks like; `categories` are in a JSON file, for boosters that hold none."""
     from likewise.inspection.external_models import BOOSTER_ENDINGS, load_booster
     from likewise.io import load_inner, load_model
 
@@ -50,7 +52,9 @@ def load_any_model(name: str) -> Any:
 
         return load_onnx(path)
     if path.suffix.lower() in BOOSTER_ENDINGS:
-        return load_booster(path)
+        return load_booster(path, None if categories is None else _read_categories(categories))
+    if categories is not None:
+        raise InvalidInputError(f"--categories is for files of XGBoost (.json, .ubj); got --model {name}.")
     try:
         return load_model(path)
     except FileError as error:
@@ -58,6 +62,17 @@ def load_any_model(name: str) -> Any:
             return load_inner(path)
         except FileError:
             raise error from None
+
+
+def _read_categories(path: Path) -> dict[str, list[Any]]:
+    """Categories by column, from a JSON file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise FileError(f"Cannot read {path}: {error}.") from None
+    if not isinstance(found, dict) or not all(isinstance(listed, list) for listed in found.values()):
+        raise FileError(f'{path} must hold lists of categories by column, such as {{"job": ["clerk", "other"]}}.')
+    return found
 
 
 def _is_url(name: str) -> bool:
@@ -92,9 +107,11 @@ def class_named(name: str | None, classes: Any, option: str = "--favourable") ->
 
 
 def check_taken(option: str, names: Sequence[str], people: pd.DataFrame) -> None:
-    """Raise if an option names a column that the model does not take."""
+    """Raise if an option names a column that the model does not take, or a set of 0/1 columns."""
+    from likewise.verification.one_hot import find_one_hot
+
     for name in names:
-        if name not in people.columns:
+        if name not in people.columns and name not in {each.name for each in find_one_hot(people)}:
             listed = ", ".join(map(str, people.columns))
             raise InvalidInputError(f"{option} must name columns that the model takes, {listed}; got {name!r}.")
 
@@ -121,11 +138,14 @@ class PeopleSource:
     categorical: tuple[str, ...]
     drop: tuple[str, ...]
     dialect: Dialect
+    scores: str | None = None
+    categories: Path | None = None
 
     def load(self, echo: Output, model: Any) -> tuple[pd.DataFrame, pd.Series[Any] | None]:
         """The columns that the model takes, as it takes them; and the names of the people.
 
-        A model that does not know its columns takes all of them but the names and those to be left out.
+        A model that does not know its columns takes all of them but the names, the scores and those to be left out.
+        Raises if there are scores that the model does not reproduce.
         """
         from likewise.ask import known_columns
         from likewise.base import ConstrainedEstimator
@@ -135,23 +155,26 @@ class PeopleSource:
 
         kinds = Kinds.of_model(model) if isinstance(model, ConstrainedEstimator) else None
         ids, where = [] if self.id_column is None else [self.id_column], named(self.table)
+        beside = [] if self.scores is None else [self.scores]
         own = known_columns(model) or list(getattr(model, "feature_names_", []))
+        unnamed = len(own) if own == [str(i) for i in range(len(own))] else 0  # CatBoost counts columns without names
+        own = [] if unnamed else own
 
         def taken(names: list[str]) -> list[str]:
-            return own or [name for name in names if name not in (*ids, *self.drop)]
+            return own or [name for name in names if name not in (*ids, *beside, *self.drop)]
 
         def as_text(names: list[str]) -> list[str]:
             known = SpellingOfModel.of(model, taken(names)).columns if kinds is None else kinds.as_text
-            return [*self.categorical, *ids, *known]
+            return [*self.categorical, *ids, *beside, *known]
 
         whole = read_table(self.table, self.dialect, echo.note, as_text=as_text, padded=kinds is None)
-        check_columns(whole, [*ids, *self.drop], self.table)
+        check_columns(whole, [*ids, *beside, *self.drop], self.table)
         columns = taken(list(whole.columns))
         absent = [name for name in columns if name not in whole.columns]
         if absent:
             raise FileError(f"{where} has no column {absent[0]!r}, which the model takes.")
         names = None if self.id_column is None else whole[self.id_column].reset_index(drop=True)
-        n_taken = len(columns) if own else getattr(model, "n_features_in_", len(columns))
+        n_taken = unnamed or (len(columns) if own else getattr(model, "n_features_in_", len(columns)))
         if n_taken != len(columns):
             raise InvalidInputError(
                 f"The model takes {n_taken} columns without names; {where} has {len(columns)}: {columns}. "
@@ -166,6 +189,7 @@ class PeopleSource:
             unseen.look(people)
             unseen.stop(where)
             unseen.tell(echo.note)
+            self._check_scores(echo, model, people, whole, names)
             return people, names
         spelling = SpellingOfModel.of(model, columns)
         others = chosen.drop(columns=spelling.columns)
@@ -174,7 +198,45 @@ class PeopleSource:
             chosen.assign(**{str(name): column for name, column in read.items()}), self.dialect, where, echo.note
         )
         spelling.refuse_unknown_text(people, where)
+        self._check_scores(echo, model, people, whole, names)
         return people, names
+
+    def _check_scores(
+        self, echo: Output, model: Any, people: pd.DataFrame, whole: pd.DataFrame, names: pd.Series[Any] | None
+    ) -> None:
+        """Raise if the model's answers are not the scores in the table, as far as these are written out."""
+        import numpy as np
+
+        from likewise.cli.column_kinds import read_numbers
+
+        if self.scores is None:
+            return
+        given = read_numbers(whole[self.scores], self.dialect)
+        answers = np.asarray(answers_of(model, people))
+        found = answers[:, -1] if answers.ndim == 2 and answers.shape[1] <= 2 else answers
+        if found.ndim != 1 or found.dtype.kind not in "biuf" or np.isnan(given.values).any():
+            raise InvalidInputError(
+                f"--scores beside --model must be one number per person; {self.scores!r} has blanks or text, or the "
+                "model answers with labels or several classes. Leave --scores out."
+            )
+        found_digits = [re.search(r"[.,](\d+)$", str(value)) for value in whole[self.scores].tolist()]
+        digits = [0 if each is None else len(each[1]) for each in found_digits]
+        step = 10.0 ** -float(np.quantile(digits, 0.95, method="lower"))  # a few may be sums, with more digits
+        tolerance = step / 2 + 1e-6 * max(1.0, float(np.abs(given.values).max()))
+        gaps = np.abs(found - given.values)
+        worst, n = int(gaps.argmax()), int((gaps > tolerance).sum())
+        if n:
+            who = f"row {worst + 1}" if names is None else f"{self.id_column} {names[worst]}"
+            raise InvalidInputError(
+                f"The model does not reproduce --scores {self.scores}: for {n:,} of {len(gaps):,} people its answer is "
+                f"off by more than {tolerance:.2g} (half the last digit of the scores, and rounding of the model); "
+                f"most for {who}, by {gaps[worst]:.3g}: {found[worst]:.6g} instead of {given.values[worst]:.6g}. It is "
+                "another model, or was given other people: look at spellings, units and categories."
+            )
+        echo(
+            f"The model reproduces the scores of all {len(gaps):,} people, up to {tolerance:.2g}.",
+            scores_reproduced_within=tolerance,
+        )
 
 
 def model_option(*, required: bool) -> Callable[[Any], Any]:
@@ -189,6 +251,11 @@ def reads_people(function: Callable[..., Any]) -> Callable[..., Any]:
     @options.id_column
     @options.categorical
     @options.drop
+    @click.option(
+        "--scores",
+        help="Column with the scores of another system, between 0 and 1; beside --model, those that it must reproduce.",
+    )
+    @click.option("--categories", type=options.FILE, help="JSON file with the categories that a model's file lacks.")
     @options.reads_table
     @functools.wraps(function)
     def wrapped(
@@ -197,10 +264,12 @@ def reads_people(function: Callable[..., Any]) -> Callable[..., Any]:
         id_column: str | None,
         categorical: tuple[str, ...],
         drop: tuple[str, ...],
+        scores: str | None,
+        categories: Path | None,
         dialect: Dialect,
         **given: Any,
     ) -> Any:
-        source = PeopleSource(table, id_column, categorical, drop, dialect)
+        source = PeopleSource(table, id_column, categorical, drop, dialect, scores, categories)
         return function(*args, source=source, **given)
 
     return wrapped

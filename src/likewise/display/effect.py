@@ -45,8 +45,9 @@ class EffectDisplay(ResultDisplay[Effect]):
         largest = float(sizes.max())
         right = 1.15 * max(result.found, result.proven or 0.0, largest, 1e-12)
         ax.hist(sizes, bins=np.linspace(0, right, 60).tolist(), color=GREY, alpha=0.7)
-        low, high = result.mean_interval
-        ax.axvspan(max(0.0, low), min(right, high), color=INK, alpha=0.25, lw=0)
+        if result.mean_interval is not None:
+            low, high = result.mean_interval
+            ax.axvspan(low, min(right, high), color=INK, alpha=0.25, lw=0)
         ax.axvline(result.mean, color=INK, lw=1, label=f"mean of these {len(sizes):,} people: {result.mean:.3g}")
         ax.axvline(largest, color=INK, lw=1, ls=":", label=f"largest of them: {largest:.3g}")
         found = "no pair found whose outputs differ" if result.pair is None else f"worst pair found: {result.found:.4g}"

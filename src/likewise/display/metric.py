@@ -13,7 +13,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.schema import as_frame, labels_of
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
-from likewise.reveal.empirical import MetricEstimate
+from likewise.reveal.empirical import FIXED, FORCED, MetricEstimate
 
 
 class MetricDisplay:
@@ -147,7 +147,7 @@ _OTHER_CATEGORY = {"missing": "with and without", "within": "another of the grou
 class RangesDisplay:
     """Weights with the range that people, or answers, leave to each: a dot on a line, the largest on top.
 
-    A line that reaches 0 is a weight that is not known: other columns can stand in for it. It is drawn open.
+    A weight that could be 0 is not known: other columns can stand in for it. It is drawn open.
 
     Parameters
     ----------
@@ -156,6 +156,8 @@ class RangesDisplay:
         Lower end, estimate and upper end in percentage points, for a typical difference; the upper end may be infinite.
     notes : sequence of str
         What a line stands for: one per name.
+    known : sequence of bool
+        Whether a weight is above 0 in every metric of the people or the answers.
 
     Attributes
     ----------
@@ -175,8 +177,8 @@ class RangesDisplay:
     ax_: Any
     figure_: Any
 
-    def __init__(self, names: Any, points: Any, notes: Any) -> None:
-        self.names, self.notes = tuple(names), tuple(notes)
+    def __init__(self, names: Any, points: Any, notes: Any, known: Any) -> None:
+        self.names, self.notes, self.known = tuple(names), tuple(notes), np.asarray(known, dtype=bool)
         self.points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
 
     @classmethod
@@ -196,8 +198,10 @@ class RangesDisplay:
         """
         if isinstance(result, MetricEstimate):
             table, middle = result.weights, "estimate"
+            known = table["status"].isin([FORCED, FIXED]) & (table["low"] > 0)
         elif isinstance(result, JudgedMetric):
             table, middle = result.ranges, "weight"
+            known = table["low"] > 0
         else:
             raise InvalidTypeError(
                 f"result must be that of estimate_minimal_metric or learn_metric; got {type(result).__name__}."
@@ -215,7 +219,7 @@ class RangesDisplay:
             points.append([100 * unit * value for value in (row.low, getattr(row, middle), row.high)])
             other = "one step" if row.column in steps else _OTHER_CATEGORY.get(row.kind, "another category")
             notes.append(f"{unit:.3g} apart" if number else other)
-        return cls(names, points, notes).plot(ax=ax, most=most)
+        return cls(names, points, notes, known).plot(ax=ax, most=most)
 
     def plot(self, *, ax: Any = None, most: int = 20) -> Self:
         """Draw the ranges on `ax`, or on a new figure."""
@@ -224,15 +228,14 @@ class RangesDisplay:
         ax = axes(ax, (7.2, 1.5 + 0.42 * len(order)))
         finite = self.points[order][np.isfinite(self.points[order])]
         end = 1.05 * max(float(finite.max(initial=0.0)), 1e-9)
-        known = low > 0
         for place, i in enumerate(order):
-            colour = BLUE if known[i] else ORANGE
+            colour = BLUE if self.known[i] else ORANGE
             ax.plot([low[i], min(high[i], end)], [place, place], color=colour, lw=5, alpha=0.35, solid_capstyle="butt")
             if np.isinf(high[i]):
                 ax.annotate(
                     "no limit", (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
                 )
-            face = colour if known[i] else "white"
+            face = colour if self.known[i] else "white"
             ax.plot(middle[i], place, "o", ms=8, mec=colour, mfc=face, mew=1.8, zorder=3, clip_on=False)
         ax.set_yticks(range(len(order)), [f"{self.names[i]}\n{self.notes[i]}" for i in order])
         ax.set_ylim(-0.6, len(order) - 0.4)

@@ -17,7 +17,7 @@ from scipy.special import expit, ndtr
 from likewise._typing import FloatArray
 from likewise.ask import answers
 from likewise.exceptions import UnprovableError
-from likewise.inspection.linear import CLIPPED, IDENTITY, LOGISTIC, LinearModel, read_linear_model
+from likewise.inspection.linear import CLIPPED, IDENTITY, LOGISTIC, LinearModel, Link, read_linear_model
 from likewise.inspection.preprocessing import RawColumn, unwrap
 
 _ROUNDING = 2.0**-50  # of a sum of a few numbers, relative to their size
@@ -44,6 +44,15 @@ class Curve:
         """Largest changes of the output for given rises of the score."""
         return np.asarray(self.value(self.centre + rises / 2) - self.value(self.centre - rises / 2))
 
+    def rise(self, d: float, low: float, high: float, top: float) -> float:
+        """Largest ``value(b) - value(a)`` with ``b - a <= d``, ``low <= a <= high`` and ``b <= top`` (theory, 15.1)."""
+        if d <= 0:
+            return 0.0
+        a = min(max(self.centre - d / 2, low), high)
+        if a + d > top:
+            a = max(low, top - d)
+        return max(0.0, float(self.value(np.array(min(a + d, top))) - self.value(np.array(a))))
+
     def divided(self, width: float) -> Curve:
         """The output as a share of a width."""
         return Curve(self.name, lambda a: self.value(a) / width, lambda a: self.slope(a) / width, self.centre)
@@ -62,6 +71,11 @@ def clip(low: float, high: float, slope: float = 1.0, shift: float = 0.0) -> Cur
         lambda a: np.where((a >= low) & (a <= high), slope, 0.0),
         (low + high) / 2,
     )
+
+
+def curve_of(link: Link) -> Curve:
+    """The curve of a linear model with one score."""
+    return {id(IDENTITY): LINE, id(LOGISTIC): LOGIT, id(CLIPPED): clip(-1.0, 1.0, 0.5, 0.5)}[id(link)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +152,7 @@ def linear_scores(model: Any, linear: LinearModel) -> AdditiveScores:
     def part_of(own: list[int]) -> Callable[[Any], FloatArray]:
         return lambda rows: _preprocessed(steps, rows)[:, own] @ coef[:, own].T
 
-    curve = {id(IDENTITY): LINE, id(LOGISTIC): LOGIT, id(CLIPPED): clip(-1.0, 1.0, 0.5, 0.5)}[id(linear.link)]
+    curve = curve_of(linear.link)
     n_rounded = coef.shape[1] + 8
     return AdditiveScores(
         linear.names,

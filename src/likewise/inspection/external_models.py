@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,23 +66,32 @@ class LightGBMClassifierFile(LightGBMFile):
         return np.column_stack([1 - answers, answers]) if answers.ndim == 1 else answers
 
 
-def load_booster(path: str | Path) -> Any:
+def load_booster(path: str | Path, categories: Mapping[str, Sequence[Any]] | None = None) -> Any:
     """Load a model from a file of XGBoost (.json, .ubj), LightGBM (.txt) or CatBoost (.cbm, .json).
 
     These hold numbers and text only. The model has the methods of scikit-learn, and takes tables whose columns of
     categories have the type `category`.
+
+    Parameters
+    ----------
+    path : str or Path
+    categories : mapping from column to list of categories, optional
+        For files of XGBoost before 3.1, which hold the codes of categories alone: the categories of each column in the
+        order of their codes, as text or whole numbers.
     """
     ending = Path(path).suffix.lower()
     if not Path(path).is_file():
         raise FileError(f"There is no model file {path}.")
     try:
+        if categories and ending not in (".json", ".ubj"):
+            raise InvalidInputError(f"categories are for models of XGBoost (.json, .ubj); got {path}.")
         if ending == ".txt":
             return _lightgbm(path)
         if ending == ".cbm" or (ending == ".json" and "oblivious_trees" in _keys(path)):
             return _catboost(path)
         if ending in (".json", ".ubj"):
-            return _xgboost(path)
-    except (FileError, ImportError):
+            return _xgboost(path, categories or {})
+    except (InvalidInputError, ImportError):
         raise
     except Exception as error:  # three libraries may raise anything
         raise FileError(f"Cannot read a model from {path}: {' '.join(str(error).split())[:200]}.") from None
@@ -104,14 +114,81 @@ def _lightgbm(path: str | Path) -> LightGBMFile:
     return (LightGBMClassifierFile if classify else LightGBMFile)(booster)
 
 
-def _xgboost(path: str | Path) -> Any:
+def _xgboost(path: str | Path, categories: Mapping[str, Sequence[Any]]) -> Any:
     xgboost = need("xgboost", "A model of XGBoost")
     booster = xgboost.Booster()
     booster.load_model(str(path))
     objective = json.loads(booster.save_config())["learner"]["objective"]["name"]
     model = xgboost.XGBClassifier() if objective.startswith(("binary:", "multi:")) else xgboost.XGBRegressor()
-    model.load_model(str(path))
+    model.load_model(_with_categories(booster, categories, path))
     return model
+
+
+def _with_categories(booster: Any, given: Mapping[str, Sequence[Any]], path: str | Path) -> Any:
+    """What to load a model of XGBoost from: its file, if this has the categories; else a copy with those given.
+
+    To a model without them, the codes are those of the table that it is asked about, whatever they were in training.
+    """
+    types = booster.feature_types or []
+    columns = booster.feature_names or [f"f{i}" for i in range(len(types))]
+    coded = [name for name, kind in zip(columns, types, strict=False) if kind == "c"]
+    known = booster.get_categories(export_to_arrow=True).to_arrow() if hasattr(booster, "get_categories") else None
+    lacking = [name for name in coded if dict(known or ()).get(name) is None]
+    strange = [name for name in given if name not in lacking]
+    if strange:
+        what = f"categories must name columns whose categories {path} lacks, {', '.join(lacking) or 'none'}; got "
+        what += f"{strange[0]!r}."
+        raise InvalidInputError(what).in_commands(f"--{what}")
+    if not lacking:
+        return str(path)
+    content = json.loads(booster.save_raw("json"))
+    part = content["learner"]["gradient_booster"]
+    trees = part.get("gbtree", part)["model"]  # of DART, one further down
+    n_codes = _count_codes(trees["trees"])
+    for name in lacking:
+        least, listed = n_codes.get(columns.index(name), 0), list(given.get(name, ()))
+        if len(listed) < max(1, least) or len({*listed}) < len(listed):
+            why = f"{path} was saved without its categories (XGBoost before 3.1), and codes of a table may differ"
+            what = f"must list those of {name!r} in the order of their codes in training, at least {least} of them"
+            cure = f"got {listed or 'none'}. Or save the model again with XGBoost 3.1"
+            raise InvalidInputError(f"{why}: categories {what}; {cure}.").in_commands(
+                f"{why}: --categories FILE.json {what}, as {{{json.dumps(name)}: [...]}}; {cure}."
+            )
+    if "cats" not in trees:
+        raise InvalidInputError("categories needs XGBoost 3.1 or later, in which models hold them.")
+    trees["cats"] = _stored([list(given.get(name, ())) for name in columns])
+    return bytearray(json.dumps(content).encode())
+
+
+def _count_codes(trees: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """By the position of a column, one more than the largest code that a tree mentions."""
+    found: dict[int, int] = {}
+    for tree in trees:
+        for node, start, size in zip(
+            tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+        ):
+            column, codes = tree["split_indices"][node], tree["categories"][start : start + size]
+            found[column] = max([found.get(column, 0), *(int(code) + 1 for code in codes)])
+    return found
+
+
+def _stored(categories: list[list[Any]]) -> dict[str, Any]:
+    """Categories of all columns in the form in which XGBoost stores them; 15 is its number for 64-bit integers."""
+    encoded, order = [], []
+    for listed in categories:
+        keys: list[Any] = listed
+        if listed and all(type(value) is int for value in listed):
+            encoded.append({"type": 15, "values": listed})
+        else:
+            keys = [np.frombuffer(str(value).encode(), dtype=np.int8).tolist() for value in listed]
+            offsets = np.cumsum([0, *map(len, keys)]).tolist() if listed else []
+            encoded.append({"offsets": offsets, "values": [byte for key in keys for byte in key]})
+        order += sorted(range(len(keys)), key=keys.__getitem__)
+    return {
+        "enc": encoded,
+        "feature_segments": np.cumsum([0, *map(len, categories)]).tolist(),
+        "sorted_idx": order,
+    }
 
 
 def _catboost(path: str | Path) -> Any:

@@ -1,4 +1,4 @@
-"""Which raw column each feature of a model is computed from, for preprocessing that keeps columns apart."""
+"""Which raw columns each feature of a model is computed from: one, or those of a product."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 
 from likewise.exceptions import UnprovableError
 from likewise.inspection.baselines import AsNumbers
@@ -17,27 +17,40 @@ from likewise.inspection.preprocessing import is_scaler, unwrap
 
 
 class Source(NamedTuple):
-    """The raw column behind a feature.
+    """The raw column behind a feature, or the columns behind a product.
 
     Attributes
     ----------
     column : int
-        Position among the columns that the whole model takes.
+        Position among the columns that the whole model takes; -1 for a product.
     monotone : bool
         Whether the feature rises or falls with the number in that column, in floating point too. Otherwise every value
         has to be evaluated.
     linear : bool
-        Whether it is a factor times the number plus a constant. Sums of such features are, too.
+        Whether it is a factor times the number, or the product, plus a constant. Sums of such features are, too.
+    factors : tuple of Source
+        Of a product of several columns.
     """
 
     column: int
     monotone: bool = True
     linear: bool = True
+    factors: tuple[Any, ...] = ()
 
     @property
     def recoded(self) -> Source:
         """A feature that may depend on the column in any way."""
         return self._replace(monotone=False, linear=False)
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """All columns behind the feature, ascending."""
+        return tuple(sorted({each.column for each in self.factors or (self,)}))
+
+    def is_linear_in(self, column: int) -> bool:
+        """Whether it is a factor times the number in a column plus a constant, all other columns held fixed."""
+        own = [each.linear for each in self.factors or (self,) if each.column == column]
+        return not own or (self.linear and own == [True])
 
 
 Sources = list[Source | None]
@@ -63,12 +76,16 @@ class Preprocessing:
     sources: Sources
 
     @classmethod
-    def of(cls, model: Any, n_columns: int) -> Preprocessing:
-        """Take a fitted model apart, or raise `UnprovableError` with the reason."""
+    def of(cls, model: Any, n_columns: int, *, products: bool = False) -> Preprocessing:
+        """Take a fitted model apart, or raise `UnprovableError` with the reason; products only where they are read."""
         steps, last = unwrap(model)
         sources: Sources = [Source(i) for i in range(n_columns)]
         for step in steps:
             sources = _after(step, sources)
+        if not products and any(source and source.factors for source in sources):
+            raise UnprovableError(
+                f"products of columns are read in front of linear models only, not {type(last).__name__}"
+            )
         return cls(steps, last, sources)
 
     def __call__(self, rows: Any) -> Any:
@@ -100,11 +117,25 @@ def _after(step: Any, sources: Sources) -> Sources:
         return [source and source.recoded for source in sources]
     if kind is OneHotEncoder:
         return _after_one_hot(step, sources)
+    if kind is PolynomialFeatures:
+        return [_product(sources, powers) for powers in step.powers_.tolist()]
     if kind is ColumnTransformer:
         return _after_columns(step, sources)
     raise UnprovableError(
-        f"the step {kind.__name__} is not a scaler, SimpleImputer, OneHotEncoder, OrdinalEncoder or ColumnTransformer"
+        f"the step {kind.__name__} is not a scaler, SimpleImputer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures "
+        "or ColumnTransformer"
     )
+
+
+def _product(sources: Sources, powers: list[int]) -> Source | None:
+    """The source of a product of powers of features."""
+    used = [source for source, power in zip(sources, powers, strict=True) for _ in range(power) if source is not None]
+    factors: tuple[Source, ...] = tuple(each for source in used for each in source.factors or (source,))
+    if len(used) < 2:
+        return used[0] if used else None
+    if len({each.column for each in factors}) == 1:
+        return factors[0].recoded
+    return Source(-1, monotone=False, linear=all(each.linear for each in used if each.factors), factors=factors)
 
 
 def _after_imputer(step: SimpleImputer, sources: Sources) -> Sources:

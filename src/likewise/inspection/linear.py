@@ -223,12 +223,7 @@ def read_linear_model(model: Any, *, in_pieces: bool = False) -> LinearModel:
     With `in_pieces`, it may come after splines and bins: its scores are then not linear in raw numbers.
     """
     steps, last = unwrap(model)
-    try:
-        check_is_fitted(last)
-    except (TypeError, NotFittedError):
-        raise UnprovableError(f"{type(last).__name__} is not a fitted scikit-learn estimator") from None
-    coef, intercept, link = _scores(last)
-    _confirm(last, coef, intercept, link)
+    coef, intercept, link = linear_scores_of(last)
     first = next((part for part in (model, *steps, last) if hasattr(part, "n_features_in_")), last)
     known = getattr(model, "feature_names_in_", getattr(first, "feature_names_in_", None))
     n_raw = int(first.n_features_in_)
@@ -241,6 +236,22 @@ def read_linear_model(model: Any, *, in_pieces: bool = False) -> LinearModel:
     if len(sources) != coef.shape[1]:
         raise UnprovableError(f"the preprocessing returns {len(sources)} columns, and the model takes {coef.shape[1]}")
     return LinearModel(coef, intercept, link, tuple(sources), names, named=known is not None)
+
+
+def is_linear(model: Any) -> bool:
+    """Whether it is a linear model whose coefficients may be read."""
+    return type(model) in _REGRESSORS | _CLASSIFIERS
+
+
+def linear_scores_of(model: Any) -> tuple[FloatArray, FloatArray, Link]:
+    """Coefficients and intercepts, one row per class (regression and two classes: 0 and beta), and the link."""
+    try:
+        check_is_fitted(model)
+    except (TypeError, NotFittedError):
+        raise UnprovableError(f"{type(model).__name__} is not a fitted scikit-learn estimator") from None
+    coef, intercept, link = _scores(model)
+    _confirm(model, coef, intercept, link)
+    return coef, intercept, link
 
 
 def _scores(model: Any) -> tuple[FloatArray, FloatArray, Link]:

@@ -95,6 +95,10 @@ class IncrementalProgram:
         """Minimise another cost in the next solve."""
         self._solver.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
 
+    def set_limits(self, low: FloatArray, high: FloatArray) -> None:
+        """Replace the limits of the variables."""
+        self._solver.changeColsBounds(len(low), np.arange(len(low), dtype=np.int32), low, high)
+
     def add_rows(self, columns: npt.NDArray[Any], values: FloatArray, low: Any, high: Any = np.inf) -> None:
         """Add ``low <= sum_k values[r, k] v[columns[r, k]] <= high`` for each row r."""
         n, used = len(values), values != 0

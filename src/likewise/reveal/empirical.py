@@ -24,7 +24,7 @@ from likewise.pairs.points import CODE, NULLABLE, Points
 from likewise.reveal.active_set import DistinctPeople, PeopleInMemory
 from likewise.reveal.exchange import Exchanges, exchange_columns
 from likewise.reveal.linear import least_missing_weight
-from likewise.reveal.linear_program import MinimalWeights
+from likewise.reveal.linear_program import MAX_ROUNDS, MinimalWeights
 from likewise.reveal.shapes import MOST_COMPARED, CategoryShapes, declared_shapes
 
 
@@ -83,7 +83,6 @@ def _is_categorical(column: pd.Series[Any]) -> bool:
     )
 
 
-_MAX_ROUNDS = 200
 _CURE = (
     "Weights to a large power p are too far apart for the solver: use p up to 7, or rescale features whose values are "
     "extremely large."
@@ -95,6 +94,7 @@ _NOT_EXCHANGED = (
     "sample of the rows in memory to check."
 )
 NOT_FORCED, FORCED, FIXED = ZERO_REASONS["not_forced"].meaning, "forced", "fixed"
+COULD_BE_0, NOT_SEEN, UNKNOWN = "could be 0", "not used, as far as asked", "not known"
 TOLERANCE_OF_RANGES = 0.01
 """Relative excess over the optimum up to which solutions count as equally good."""
 
@@ -114,9 +114,13 @@ class MetricEstimate:
     weights : DataFrame
         Per weight: the ``column``, its ``kind`` ("weight"; "missing" for the distance between a number and a missing
         one; "within" for that between two categories of one group), the ``estimate``, the range ``low`` to ``high``
-        over all solutions that are as good within 1%, and its ``status``: "forced" (the range excludes 0), "not forced
-        by these people", or "fixed". What forces it is the pair ``row_a`` and ``row_b`` (-1 if nothing does); if
-        ``exchanged``, ``row_a`` and the same person with the value of ``row_b`` in this column.
+        over all solutions that are as good within 1%, and its ``status``:
+        "forced" (no metric of these people has it at 0: it is at least ``least`` in each, as the pair ``row_a`` and
+        ``row_b`` shows, which differs in nothing else that could account for its outputs; if ``exchanged``, ``row_a``
+        and the same person with the value of ``row_b`` in this column), "could be 0" (in another metric of these
+        people, whose mean ``D^p`` is larger by ``cost_of_0``), "not forced by these people" (it is 0), "not used, as
+        far as asked" (exchanging the column changed no output, so it was left out, which these people allow), "fixed",
+        or "not known" (the solver failed, for large p).
     active_pairs : DataFrame
         The pairs that force the weights: their difference of outputs uses all of their distance. ``row_a`` and
         ``row_b`` are positions in X.
@@ -148,7 +152,8 @@ class MetricEstimate:
         ranges = self.weights[self.weights["kind"] == "weight"].set_index("column").loc[table["column"]]
         for name in ("low", "high", "status"):
             table[name] = ranges[name].to_numpy()
-        table.loc[table["column"].isin(self.not_forced), "one point"] = NOT_FORCED
+        idle = table["column"].isin(self.not_forced)
+        table.loc[idle, "one point"] = table.loc[idle, "status"]
         return table
 
     def __repr__(self) -> str:
@@ -185,7 +190,7 @@ def estimate_minimal_metric(
     each over all solutions that are as good within 1%: their cost ``c.w`` is at most 1% above the smallest, and no pair
     is short by more than 1% of the largest difference of outputs. If the model can be called, people are also compared
     with copies of themselves that have another person's value in one column: a column whose exchange changed an output
-    then has a positive weight, at least its largest observed effect.
+    then has a positive weight, at least its largest observed effect; one whose exchange changed none is left out.
 
     Parameters
     ----------
@@ -304,7 +309,7 @@ def estimate_minimal_metric(
         held = {_position("fixed", key, everyone) for key in (fixed if isinstance(fixed, Mapping) else ())}
         asked = [i for i in range(everyone.n_columns) if i not in held]
         exchanged = exchange_columns(model, X, model_outputs, distinct.first, p, output_range, shapes, asked)
-    notes = [] if exchanged is None else exchanged.note()
+    notes = [] if exchanged is None else exchanged.notes()
     return _estimate(people, everyone, p, upper, fixed, exchanged, notes, declared)
 
 
@@ -335,22 +340,33 @@ def _estimate(
         _check_exchanged(exchanged, template, people.unit, low, high, p)
         low = np.where(is_fixed, low, np.minimum(np.maximum(low, exchanged.weights), high))
     program = MinimalWeights(people, low, high, p)
-    n_rounds = program.solve_with_cuts(_MAX_ROUNDS, _CURE)
+    n_rounds = program.solve_with_cuts(MAX_ROUNDS, _CURE)
+    if exchanged is not None:
+        n_rounds += _leave_out_unused(program, exchanged)
     metric, notes = _metric(template, program.weights * people.unit**p, p, people.shapes, declared)
     n, names = people.n_people, template.people.encoder.names
     excluded = [_position("fixed", key, template) for key, weight in (fixed or {}).items() if weight == 0]
     idle = np.flatnonzero(program.weights[: template.n_columns] == 0).tolist()
-    active, estimates = program.active(), program.weights
+    active, estimates, n_constraints = program.active(), program.weights, program.n_constraints
     active_pairs = _describe(people, *active, metric, list(notes))
-    ranges = np.stack(program.ranges(TOLERANCE_OF_RANGES)) * people.unit**p
-    forcing = _forcing(people, active[0], estimates, exchanged)
+    need = _find_needs(program, is_fixed, exchanged)
+    unused = np.zeros(len(low), dtype=bool) if exchanged is None else exchanged.n_tried > 0
+    unused &= estimates == 0
+    status = np.select(
+        [is_fixed, need.least > 0, unused, np.isnan(need.cost), estimates > 0],
+        [FIXED, FORCED, NOT_SEEN, UNKNOWN, COULD_BE_0],
+        NOT_FORCED,
+    )
+    scale = people.unit**p
+    need = _Need(need.least * scale, need.cost * scale, need.rows, need.exchanged)
+    ranges = np.stack(program.ranges(TOLERANCE_OF_RANGES)) * scale
     return MetricEstimate(
         metric=metric,
         active_pairs=active_pairs,
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
-        n_constraints=program.n_constraints,
-        weights=_weights_table(template, people.shapes, estimates * people.unit**p, ranges, is_fixed, forcing),
+        n_constraints=n_constraints,
+        weights=_weights_table(template, people.shapes, estimates * scale, ranges, status, need),
         not_forced=tuple(names[i] for i in idle if i not in excluded),
         notes=(*notes.values(), *_notes_on_groups(people.shapes, names, estimates), *said),
     )
@@ -377,51 +393,62 @@ def _check_exchanged(
         )
 
 
-def _forcing(
-    people: DistinctPeople, pairs: IntArray, weights: FloatArray, exchanged: Exchanges | None
-) -> tuple[IntArray, BoolArray]:
-    """Per weight the pair of rows that forces it (-1 if none does), and whether a value is exchanged between them."""
-    found, is_exchanged = np.full((len(weights), 2), -1, dtype=np.int64), np.zeros(len(weights), dtype=bool)
-    if len(pairs):
-        rows, places = np.unique(pairs, return_inverse=True)
-        a, b = places.reshape(-1, 2).T
-        X = people.points_at(rows).X
-        parts = people.shapes.gaps(X[a], X[b]) * weights  # pairs in which this column contributes most
-        shares = parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
-        best = shares.argmax(axis=0)
-        held = shares.max(axis=0) > 0
-        found[held] = pairs[best[held]]
-    if exchanged is not None:
-        is_exchanged = (exchanged.weights > 0) & (weights <= exchanged.weights * (1 + 1e-6))
-        found[is_exchanged] = exchanged.rows[is_exchanged]
-    return found, is_exchanged
+def _leave_out_unused(program: MinimalWeights, exchanged: Exchanges) -> int:
+    """Leave out columns whose exchange changed no output, where people allow it; return the linear programs solved."""
+    unused = np.flatnonzero((exchanged.n_tried > 0) & (exchanged.weights == 0) & (program.low < program.high))
+    for i in unused.tolist():
+        left_out = program.leave_out(i)
+        if not np.isfinite(left_out.cost):
+            program.restore(left_out)
+    if not len(unused):
+        return 0
+    program.solve()
+    return program.solve_with_cuts(MAX_ROUNDS, _CURE)
+
+
+@dataclass(frozen=True)
+class _Need:
+    """Per weight: the smallest in any metric of these people, the rows that show it, and what 0 would cost instead."""
+
+    least: FloatArray
+    cost: FloatArray
+    rows: IntArray
+    exchanged: BoolArray
+
+
+def _find_needs(program: MinimalWeights, is_fixed: BoolArray, exchanged: Exchanges | None) -> _Need:
+    n = len(program.weights)
+    need = _Need(np.zeros(n), np.zeros(n), np.full((n, 2), -1, dtype=np.int64), np.zeros(n, dtype=bool))
+    for i in np.flatnonzero(~is_fixed & (program.weights > 0)).tolist():
+        if exchanged is not None and exchanged.weights[i] > 0:
+            need.least[i], need.rows[i], need.exchanged[i] = exchanged.weights[i], exchanged.rows[i], True
+            continue
+        left_out = program.leave_out(i)
+        program.restore(left_out)
+        need.least[i], need.cost[i], need.rows[i] = left_out.least, left_out.cost, left_out.pair
+    need.cost[is_fixed | (need.least > 0)] = np.nan
+    return need
 
 
 def _weights_table(
-    points: Points,
-    shapes: CategoryShapes,
-    estimates: FloatArray,
-    ranges: FloatArray,
-    is_fixed: BoolArray,
-    forcing: tuple[IntArray, BoolArray],
+    points: Points, shapes: CategoryShapes, estimates: FloatArray, ranges: FloatArray, status: Any, need: _Need
 ) -> pd.DataFrame:
     """One row per weight, with its range and status."""
     low, high = ranges
-    forced = low > 1e-6 * np.maximum(high, 1e-300)
-    status = np.where(is_fixed, FIXED, np.where(forced, FORCED, NOT_FORCED))
-    rows = np.where((forced & ~is_fixed)[:, None], forcing[0], -1)
     n, names = points.n_columns, points.people.encoder.names
     return pd.DataFrame(
         {
             "column": [names[i] for i in (*range(n), *points.nullable.tolist(), *shapes.within.values())],
             "kind": ["weight"] * n + ["missing"] * len(points.nullable) + ["within"] * len(shapes.within),
             "estimate": estimates,
-            "low": np.where(forced | is_fixed, low, 0.0),
+            "low": np.where((low > 1e-6 * high) | (low == high), low, 0.0),
             "high": high,
             "status": status,
-            "row_a": rows[:, 0],
-            "row_b": rows[:, 1],
-            "exchanged": forcing[1] & (rows[:, 0] >= 0),
+            "least": need.least,
+            "cost_of_0": need.cost,
+            "row_a": need.rows[:, 0],
+            "row_b": need.rows[:, 1],
+            "exchanged": need.exchanged,
         }
     )
 

@@ -36,6 +36,8 @@ class Exchanges:
         A person, and the person whose value is taken; -1 where there are none.
     names : list of str
         Column of each weight.
+    n_tried : ndarray of shape (n_weights,)
+        How many people with an exchanged value each weight was looked for in.
     n_asked, n_people : int
         People whose values were exchanged, and distinct people.
     """
@@ -43,16 +45,21 @@ class Exchanges:
     weights: FloatArray
     rows: IntArray
     names: list[str]
+    n_tried: IntArray
     n_asked: int
     n_people: int
 
-    def note(self) -> list[str]:
-        """A note that effects may have been missed, if columns were exchanged for only some people."""
+    def notes(self) -> list[str]:
+        """Notes on columns whose exchange changed nothing, and on effects that may have been missed on other people."""
+        unused = np.flatnonzero((self.n_tried > 0) & (self.weights == 0))
+        tried = ", ".join(f"{self.names[i]!r} ({self.n_tried[i]:,} exchanges)" for i in unused)
+        found = [f"Exchanging a value between people changed no output: {tried}."] if len(unused) else []
         if self.n_asked == self.n_people:
-            return []
+            return found
         return [
+            *found,
             f"Columns were exchanged for {self.n_asked:,} of {self.n_people:,} distinct people: effects "
-            "on the others may have been missed."
+            "on the others may have been missed.",
         ]
 
 
@@ -78,7 +85,7 @@ def exchange_columns(
     hashes = np.broadcast_to(row_hashes(points.X[first].T), len(first))
     chosen = first[np.argsort(hashes, kind="stable")[:MAX_EXCHANGED]]
     weights = np.zeros(shapes.n_weights)
-    rows = np.full((len(weights), 2), -1, dtype=np.int64)
+    rows, n_tried = np.full((len(weights), 2), -1, dtype=np.int64), np.zeros(len(weights), dtype=np.int64)
     for i in columns:
         # The metric takes spellings of a category for one; the model may not.
         spelled = np.array([row for rows in ask.merged(i) for row in rows], dtype=np.int64)
@@ -97,14 +104,14 @@ def exchange_columns(
         for place in np.flatnonzero(gaps.any(axis=0)):
             gap = gaps[:, place]
             slopes = np.divide(needed, gap, out=np.zeros(len(gap)), where=(gap > 0) & (needed > 0))
-            worst = int(slopes.argmax())
+            worst, n_tried[place] = int(slopes.argmax()), np.count_nonzero(gap > 0)
             if slopes[worst] > 0:
                 weights[place], rows[place] = slopes[worst] ** p, (people[worst], given[worst])
     for within, across in shapes.within.items():
         if weights[across] < weights[within]:
             weights[across], rows[across] = weights[within], rows[within]
     names = [points.name(i) for i in (*range(len(points.kinds)), *shapes.within.values())]
-    return Exchanges(weights, rows, names, len(chosen), len(first))
+    return Exchanges(weights, rows, names, n_tried, len(chosen), len(first))
 
 
 def _check_covered(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,32 @@ _PER_ROUND = 500
 _COST_SAMPLE = 2**17  # most people used to compute the cost of a weight
 
 
+MAX_ROUNDS = 200
+_NO_PAIR: IntArray = np.array([-1, -1])
+
+
+class LeftOut(NamedTuple):
+    """What becomes of a metric if one weight is to be 0.
+
+    Attributes
+    ----------
+    cost : float
+        By how much the mean of ``D^p`` rises; infinite if no metric has the weight at 0, and NaN if it is not known.
+    least : float
+        Smallest weight that `pair` allows in any metric: its rows differ in no other column that could account for
+        their difference of outputs.
+    pair : ndarray of shape (2,)
+        Rows; -1 if there are none.
+    before : tuple
+        The limits and the solution.
+    """
+
+    cost: float
+    least: float
+    pair: IntArray
+    before: tuple[FloatArray, FloatArray, FloatArray]
+
+
 class MinimalWeights(PairProgram):
     """``min c.w`` under ``sum_i w_i gap_i^p >= difference^p`` per pair.
 
@@ -76,9 +102,10 @@ class MinimalWeights(PairProgram):
         self.scale[: len(kinds)] = [1.0 if kind == CODE else _spread(x) for x, kind in zip(columns, kinds, strict=True)]
         own = mean_powers(columns / self.scale[: len(kinds), None], p, kinds)
         cost = self.shapes.mean_gaps(own, some.X)
+        self._unit_cost = float(cost[cost > 0].min(initial=np.inf))
         # Any positive costs give a minimal metric; beyond this range, only for large p, the solver loses digits.
         with np.errstate(over="ignore", under="ignore"):
-            cost = np.clip(cost / cost[cost > 0].min(initial=np.inf), 1.0, 1e8)
+            cost = np.clip(cost / self._unit_cost, 1.0, 1e8)
             power = self.scale**p
         self.weights = low.copy()
         if not ((power > 0) & (power < np.inf)).all():
@@ -86,8 +113,7 @@ class MinimalWeights(PairProgram):
                 f"p must be smaller for columns of this size: their powers overflow; got {p:g}. Use "
                 "p below 50, or other units."
             )
-        lower, upper = low * power, high * power
-        upper[~people.varies] = lower[~people.varies]  # no pair differs here
+        lower, upper = self._limits_of_u()
         self._program = IncrementalProgram(cost, lower, upper, tolerance=1e-10)
         for within, across in self.shapes.within.items():
             self._program.add_rows(np.array([across, within]), np.array([[1.0, -1.0]]), 0.0)
@@ -138,18 +164,18 @@ class MinimalWeights(PairProgram):
         keys, first = np.unique(cuts.pairs @ [base, 1], return_index=True)
         new = first[~np.isin(keys, self._pool @ [base, 1])]
         cuts = Cuts(cuts.pairs[new], cuts.gaps[new], cuts.differences[new], cuts.complete)
-        check_possible(self.people, cuts, self.high, self.p)
         needed = cuts.differences - ROUNDING
         with np.errstate(over="ignore", under="ignore"):
             values = np.minimum((cuts.gaps / self.scale / needed[:, None]) ** self.p, 1e200)
+        self._pool = np.concatenate([self._pool, cuts.pairs])
+        self._values = np.concatenate([self._values, values])
+        self._differences = np.concatenate([self._differences, cuts.differences])
+        check_possible(self.people, cuts, self.high, self.p)
         if not values.any(axis=1).all():
             raise UnsolvedError(
                 "Two people with different predictions differ by too little, compared to the spread of their columns. "
                 "Round the columns, or rescale those whose values are extremely large."
             )
-        self._pool = np.concatenate([self._pool, cuts.pairs])
-        self._values = np.concatenate([self._values, values])
-        self._differences = np.concatenate([self._differences, cuts.differences])
 
     def add(self, positions: IntArray) -> int:
         """Add pairs that are not yet in the program; return how many."""
@@ -197,6 +223,52 @@ class MinimalWeights(PairProgram):
         """Right-hand sides of pairs, as shares of ``difference^p``."""
         needed = self._differences[positions] - ROUNDING
         return np.asarray((np.maximum(needed - self._shortfall, 0.0) / needed) ** self.p)
+
+    def leave_out(self, i: int) -> LeftOut:
+        """Solve for the smallest metric with a weight at 0, from the solution there is, which `restore` brings back.
+
+        Those of two categories of one group are 0 with those of two groups. No metric has the weight at 0 if, and only
+        if, some pair violates the upper limits of all others, since distances increase with every weight.
+        """
+        before, cost = (self.high, self._u, self.weights), float(self._cost @ self._u)
+        zeroed = [i, *(within for within, across in self.shapes.within.items() if across == i)]
+        self.high = self.high.copy()
+        self.high[zeroed] = 0.0
+        self._program.set_limits(*self._limits_of_u())
+        try:
+            if not self._needed(zeroed)[0]:
+                self.solve()
+                self.solve_with_cuts(MAX_ROUNDS, "")
+        except InvalidInputError:  # a pair that the search has found forbids it
+            pass
+        except UnsolvedError:  # for large p
+            return LeftOut(np.nan, 0.0, _NO_PAIR, before)
+        least, pair = self._needed(zeroed)
+        rise = self._unit_cost * (float(self._cost @ self._u) - cost)
+        return LeftOut(np.inf if least else max(0.0, rise), least, pair, before)
+
+    def restore(self, left_out: LeftOut) -> None:
+        """Undo `leave_out`, but for the pairs that it found."""
+        self.high, self._u, self.weights = left_out.before
+        self._program.set_limits(*self._limits_of_u())
+
+    def _needed(self, zeroed: list[int]) -> tuple[float, IntArray]:
+        """Smallest weight that some pair allows, whatever others weigh, and the worst such pair; 0 if there is none."""
+        bounded = ~np.isinf(self.high)
+        reached = self._values[:, bounded] @ (self.high * self.scale**self.p)[bounded]
+        own = self._values[:, zeroed].sum(axis=1)
+        alone = (reached < (1 - SHORTFALL) ** self.p) & (own > 0) & ~(self._values[:, ~bounded] > 0).any(axis=1)
+        if not alone.any():
+            return 0.0, _NO_PAIR
+        needed = np.where(alone, 1 - reached, 0.0) / np.where(alone, own, 1.0)
+        worst = int(needed.argmax())
+        return float(needed[worst] / self.scale[zeroed[0]] ** self.p), self._pool[worst]
+
+    def _limits_of_u(self) -> tuple[FloatArray, FloatArray]:
+        power = self.scale**self.p
+        lower, upper = self.low * power, self.high * power
+        upper[~self.people.varies] = lower[~self.people.varies]  # no pair differs here
+        return lower, upper
 
     def ranges(self, tolerance: float) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest value of each weight over all solutions that are as good within a tolerance.

@@ -66,18 +66,22 @@ class AdditiveModel:
         """Read the model of a space, or raise `UnprovableError`."""
         scores = additive_scores(space.model)
         by_name = scores.named and not space.as_array
-        position = {space.names.index(scores.names[i]) if by_name else i: i for i in scores.parts}
+        parts_of: list[list[int]] = [[] for _ in space.names]
+        for i in scores.parts:
+            parts_of[space.column_of[space.encoder.names.index(scores.names[i]) if by_name else i]].append(i)
 
         def evaluate(column: int, values: FloatArray) -> FloatArray:
-            if column not in position:
-                return np.zeros((len(values), len(scores.baseline)))
             rows = np.repeat(space.rows[:1], len(values), axis=0)
             rows[:, column] = values
-            return scores.parts[position[column]](space.given(rows))
+            total = np.zeros((len(values), len(scores.baseline)))
+            for i in parts_of[column]:
+                total = total + scores.parts[i](space.given(rows))
+            return total
 
         terms = []
         for i in range(len(space.names)):
-            candidates = _candidates(space, i, scores.knots.get(position.get(i, -1), np.empty(0)))
+            knots = [scores.knots[part] for part in parts_of[i] if part in scores.knots]
+            candidates = _candidates(space, i, np.concatenate([np.empty(0), *knots]))
             terms.append(Term(candidates, evaluate(i, candidates)))
         size = float(np.abs(scores.baseline).max()) + sum(float(np.abs(each.values).max(initial=0.0)) for each in terms)
         curve = scores.curve
@@ -114,7 +118,7 @@ class AdditiveModel:
 
 def _candidates(space: InputSpace, column: int, knots: FloatArray) -> FloatArray:
     """Categories, or the ends of the domain and both sides of each knot; a blank where there may be one."""
-    held = space.domain.columns[space.names[column]]
+    held = space.held[column]
     if isinstance(held, CategoricalDomain):
         return space.codes(column)
     numbers = _around(held, knots)
@@ -148,7 +152,7 @@ def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float,
     rest_low = float(model.baseline[0] + low.sum()) - model.rounding
     rest_high = float(model.baseline[0] + high[~chosen].sum() + low[chosen].sum()) + model.rounding
     at = min(max(model.curve.centre - rise / 2, rest_low), rest_high)
-    proven = float(model.curve.value(np.array(at + rise)) - model.curve.value(np.array(at)))
+    proven = model.curve.rise(rise, rest_low, rest_high, np.inf)
     a = np.array([term.candidates[term.values[:, 0].argmin()] for term in model.terms])
     b = a.copy()
     b[chosen] = [term.candidates[term.values[:, 0].argmax()] for i, term in enumerate(model.terms) if chosen[i]]
@@ -169,17 +173,17 @@ def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreePr
     values : list of ndarray
         Encoded values of each column, in the order of its cells.
     """
-    names, held = model.space.names, model.space.domain.columns
+    held = model.space.held
     if model.curve is None or model.curve.name not in ("logistic", "identity"):
         return None
-    sizes = [_size(held[name]) for name in names]
+    sizes = [_size(each) for each in held]
     if sum(sizes) > _MOST_VALUES or any(sizes[i] > _MOST_EXCHANGED for i in columns):
         return None
-    values = [_every_value(model.space, i) for i in range(len(names))]
+    values = [_every_value(model.space, i) for i in range(len(held))]
     cells, trees = [], []
     rows: list[tuple[int, int]] = []
     for i, each in enumerate(values):
-        n, number = len(each), isinstance(held[names[i]], NumericDomain)
+        n, number = len(each), isinstance(held[i], NumericDomain)
         ends = each if number else np.full(n, np.nan)
         cells.append(Cells(each, ends, ends, np.eye(n, dtype=bool)[: n - 1], ordered=False))
         trees.append(_chain(model.evaluate(i, each)[:, 0], len(rows)))
@@ -195,7 +199,7 @@ def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreePr
         float(model.baseline[0]) * share,
         model.curve.name,
         rounding,
-        rules=model.space.rules(),
+        rules=[(list(rule.terms), rule.added, rule.limit) for rule in model.space.rules],
     )
     return problem, values
 
@@ -276,7 +280,7 @@ def _reach(model: AdditiveModel, row: FloatArray, free: Any, target: float) -> F
 
 def _between(model: AdditiveModel, column: int) -> FloatArray:
     """Values between the candidates of a column of numbers, spread over its range."""
-    held = model.space.domain.columns[model.space.names[column]]
+    held = model.space.held[column]
     if isinstance(held, CategoricalDomain):
         return np.empty(0)
     if held.step is None:
@@ -294,7 +298,7 @@ def _size(held: NumericDomain | CategoricalDomain) -> int:
 
 def _every_value(space: InputSpace, column: int) -> FloatArray:
     """All encoded values of a column."""
-    held = space.domain.columns[space.names[column]]
+    held = space.held[column]
     if isinstance(held, CategoricalDomain):
         return space.codes(column)
     values = held.at(np.arange(held.first, held.last + 1))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,26 +12,31 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
+from likewise._validation import check_names
 from likewise.ask import Ask, known_columns
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN, NumericColumn, is_numeric
 from likewise.kernel.schema import Encoder, People, TableEncoder, is_table
 from likewise.metrics.base import Metric
 from likewise.pairs.model_outputs import OutputLabels, asked_outputs
-from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
+from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, Rule, frame_of
+from likewise.verification.one_hot import OneHot, is_bit
 
 
 @dataclass(frozen=True, eq=False)
 class InputSpace:
     """Encoded people of a domain, and the model that scores them.
 
+    A set of 0/1 columns of which everybody has exactly one is one column here: its categories are the members.
+
     Attributes
     ----------
     ask : Ask
-        The model, and the people given.
+        The model, and the people given, all columns apart.
     domain : Domain
+    sets : tuple of OneHot
     rows : ndarray of shape (n_samples, n_columns)
-        The people given, coded: NaN where missing, positions among the known categories.
+        The people given, coded: NaN where missing, positions among the known categories or members.
     table : DataFrame
         The people given.
     as_array : bool
@@ -41,6 +47,7 @@ class InputSpace:
 
     ask: Ask
     domain: Domain
+    sets: tuple[OneHot, ...]
     rows: FloatArray
     table: pd.DataFrame
     as_array: bool
@@ -84,6 +91,7 @@ class InputSpace:
             unknown = [name for name in frame if name not in domain.columns]
             if unknown:
                 raise InvalidInputError(f"domain must say what {unknown[0]!r} can hold; it has {list(domain.columns)}.")
+            domain = domain.with_one_hot(frame)
         limits = output_range or getattr(getattr(model, "guarantee_", None), "output_range", None)
         whole = [
             name
@@ -93,7 +101,16 @@ class InputSpace:
         ask = Ask.of(model, frame if is_table(X) else frame.to_numpy(), encoder, whole if is_table(X) else ())
         ask.refuse_merged()
         ask.check()
-        return cls(ask, domain, encoder.encode(frame), frame, not is_table(X), limits)
+        sets = tuple(each for each in domain.one_hot if set(each.members) <= set(frame))
+        for each in sets:
+            wrong = np.flatnonzero(frame[list(each.members)].to_numpy(np.float64, na_value=np.nan).sum(axis=1) != 1)
+            if len(wrong):
+                raise InvalidInputError(
+                    f"X must have exactly one 1 in {each}, as a rule of the domain says; {len(wrong):,} rows have not, "
+                    f"the first of them row {wrong[0]}. Correct them, or take the rule out of the domain."
+                )
+        space = cls(ask, domain, sets, np.empty((0, 0)), frame, not is_table(X), limits)
+        return replace(space, rows=space.merged(encoder.encode(frame)))
 
     @property
     def model(self) -> Any:
@@ -105,18 +122,130 @@ class InputSpace:
         """Of the people."""
         return self.ask.encoder
 
-    @property
+    @cached_property
     def names(self) -> list[Any]:
-        """Names of the columns, in the order of the encoded rows."""
-        return list(self.encoder.names)
+        """Names of the columns, in the order of the encoded rows; a set of 0/1 columns has its own."""
+        taken = set(self.encoder.names)
+        found = []
+        for places in self.places:
+            name = self.encoder.names[places[0]]
+            if len(places) > 1:
+                (own,) = (each for each in self.sets if name in each.members)
+                name = own.name if own.name not in taken else " / ".join(map(str, own.members))
+                taken.add(name)
+            found.append(name)
+        return found
+
+    @cached_property
+    def places(self) -> list[list[int]]:
+        """The columns of the people that each column stands for: one, or the members of a set."""
+        names = list(self.encoder.names)
+        set_of = {name: each for each in self.sets for name in each.members}
+        found = []
+        for i, name in enumerate(names):
+            if name not in set_of:
+                found.append([i])
+            elif name == next(other for other in names if other in set_of[name].members):
+                found.append([names.index(member) for member in set_of[name].members])
+        return found
+
+    @cached_property
+    def column_of(self) -> list[int]:
+        """For each column of the people, the one that stands for it."""
+        found = {place: i for i, places in enumerate(self.places) for place in places}
+        return [found[place] for place in range(len(found))]
+
+    @cached_property
+    def held(self) -> list[NumericDomain | CategoricalDomain]:
+        """What each column can hold: of a set, the members that may be the one."""
+        names, found = self.encoder.names, []
+        for places in self.places:
+            members = [self.domain.columns[names[place]] for place in places]
+            if len(members) == 1:
+                found.append(members[0])
+                continue
+            can = {bit: [_holds_bit(member, bit) for member in members] for bit in (0, 1)}
+            fine = [can[1][k] and all(can[0][:k] + can[0][k + 1 :]) for k in range(len(members))]
+            chosen = [names[place] for place, one in zip(places, fine, strict=True) if one]
+            if not chosen:
+                listed = ", ".join(str(names[place]) for place in places)
+                raise InvalidInputError(f"domain must not be empty; nobody in it has exactly one 1 in {listed}.")
+            found.append(CategoricalDomain(tuple(chosen)))
+        return found
+
+    def positions(self, parameter: str, wanted: Sequence[Any]) -> list[int]:
+        """Columns by name: a member of a set, or the name of the set, stands for all of it."""
+        known = {name: self.column_of[place] for place, name in enumerate(self.encoder.names)}
+        known = {name: i for i, name in enumerate(self.names)} | known
+        found = list(dict.fromkeys(known[name] for name in check_names(parameter, wanted, list(known))))
+        for rule in self.domain.rules:
+            tied = {known[name] for name in rule.coefficients if name in known}
+            if rule.equal and len(tied) > 1 and len(tied & set(found)) == 1:
+                one = self.names[(tied & set(found)).pop()]
+                others = ", ".join(str(self.names[i]) for i in sorted(tied - set(found)))
+                raise InvalidInputError(
+                    f"{parameter} must name another column of the rule {str(rule)!r}: nobody can differ in {one} "
+                    f"alone. Add one or more of {others}."
+                )
+        return found
+
+    def members(self, columns: Sequence[int]) -> list[Any]:
+        """Names of the columns of the people that some columns stand for."""
+        return [self.encoder.names[place] for i in columns for place in self.places[i]]
+
+    def merged(self, rows: FloatArray) -> FloatArray:
+        """Encoded people, sets of 0/1 columns as one column each, from people encoded with all columns apart."""
+        parts = []
+        for places in self.places:
+            part = rows[:, places]
+            parts.append(part[:, 0] if len(places) == 1 else self.bits(places, part).argmax(axis=1))
+        return np.column_stack(parts).astype(np.float64)
+
+    def apart(self, rows: FloatArray) -> FloatArray:
+        """Encoded people with all columns apart."""
+        if not self.sets:
+            return rows
+        found = np.empty((len(rows), len(self.column_of)))
+        for i, places in enumerate(self.places):
+            found[:, places] = self.parts(i, rows[:, i])
+        return found
+
+    def parts(self, column: int, values: FloatArray) -> FloatArray:
+        """Values of one column as those of the columns of the people that it stands for, shape (n, n_columns)."""
+        places = self.places[column]
+        if len(places) == 1:
+            return values[:, None]
+        bits = values[:, None] == np.arange(len(places))
+        codes = np.array([self._codes_of_bits[place] for place in places])
+        return np.where(bits, codes[:, 1], codes[:, 0])
+
+    def bits(self, places: Sequence[int], rows: FloatArray) -> FloatArray:
+        """0/1 columns as numbers."""
+        ones = np.array([self._codes_of_bits[place][1] for place in places])
+        return np.asarray(np.where(np.isnan(rows), np.nan, rows == ones))
+
+    @cached_property
+    def _codes_of_bits(self) -> dict[int, tuple[float, float]]:
+        """How 0 and 1 are encoded in the columns of 0 and 1; one that is unknown is NaN."""
+        found = {}
+        for place, column in enumerate(self.encoder.columns):
+            held = self.domain.columns[self.encoder.names[place]]
+            if isinstance(held, NumericDomain):
+                found[place] = (0.0, 1.0)
+            elif held.values and all(map(is_bit, held.values)):
+                seen = self.table[self.encoder.names[place]].dropna()
+                known = {int(value): value for value in [*held.values, *seen.unique().tolist()] if is_bit(value)}
+                both = pd.Series([known.get(0), known.get(1)], dtype=object, name=column.name)
+                found[place] = tuple(column.encode(both).tolist())
+        return found
 
     def given(self, rows: FloatArray) -> Any:
         """Encoded people as the model takes them: only the columns that it has learned from, if it knows these."""
-        return self.ask.taken(rows)
+        return self.ask.taken(self.apart(rows))
 
     def for_metric(self, metric: Metric, rows: FloatArray) -> People:
         """Encoded people as a metric takes them."""
-        table = self.ask.table(rows)
+        table = self.ask.table(self.apart(rows))
         if self.as_array:
             table = table.to_numpy(dtype=np.float64)
         known = self.table.to_numpy() if self.as_array else self.table
@@ -130,7 +259,7 @@ class InputSpace:
         """Outputs of encoded people, and whether these are probabilities."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a model may warn about people who do not exist
-            return asked_outputs(self.ask, self.output_range, rows)
+            return asked_outputs(self.ask, self.output_range, self.apart(rows))
 
     def labels(self, *, probable: bool) -> OutputLabels:
         """What the outputs describe."""
@@ -142,15 +271,16 @@ class InputSpace:
 
     @cached_property
     def _codes(self) -> dict[int, FloatArray]:
-        held = self.domain.columns
-        return {i: self._encoded(i) for i, name in enumerate(self.names) if isinstance(held[name], CategoricalDomain)}
+        return {i: self._encoded(i) for i, held in enumerate(self.held) if isinstance(held, CategoricalDomain)}
 
     def _encoded(self, column: int) -> FloatArray:
-        name = self.names[column]
-        held = self.domain.columns[name]
+        name, places, held = self.names[column], self.places[column], self.held[column]
         assert isinstance(held, CategoricalDomain)
+        if len(places) > 1:
+            members = [self.encoder.names[place] for place in places]
+            return np.array([members.index(value) for value in held.values], dtype=np.float64)
         values = pd.Series([*held.values, *([None] if held.blank else [])], dtype=object, name=name)
-        codes = self.encoder.columns[column].encode(values)
+        codes = self.encoder.columns[places[0]].encode(values)
         unseen = codes == UNSEEN
         if unseen.any():
             raise InvalidInputError(
@@ -160,12 +290,21 @@ class InputSpace:
         return np.asarray(codes, dtype=np.float64)
 
     def people(self, rows: FloatArray) -> pd.DataFrame:
-        """Encoded people as they are shown: whole numbers without a point."""
-        table: pd.DataFrame = self.ask.table(rows)
+        """Encoded people as they are shown: all columns apart, whole numbers without a point."""
+        table: pd.DataFrame = self.ask.table(self.apart(rows))
         for name, held in self.domain.columns.items():
-            if getattr(held, "step", None) == 1 and not table[name].isna().any():
+            if name in table and getattr(held, "step", None) == 1 and not table[name].isna().any():
                 table[name] = table[name].astype(np.int64)
         return table
+
+    def words(self, table: pd.DataFrame, rows: FloatArray, columns: Sequence[int]) -> pd.DataFrame:
+        """Values of some columns in a table of people, who are encoded as `rows`; of a set, the member that is 1."""
+        found: dict[Any, Any] = {}
+        for i in columns:
+            members = [self.encoder.names[place] for place in self.places[i]]
+            own = table[members[0]].astype(object) if len(members) == 1 else [members[int(k)] for k in rows[:, i]]
+            found[self.names[i]] = own
+        return pd.DataFrame(found, dtype=object)
 
     def differences(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Differences between the outputs of encoded people a and b, row by row."""
@@ -174,13 +313,16 @@ class InputSpace:
 
     def keeps_rules(self, rows: FloatArray) -> BoolArray:
         """Which encoded people keep the rules of the domain."""
-        return self.domain.keeps_rules(rows, self.names)
+        fine = np.ones(len(rows), dtype=bool)
+        for rule in self.rules:
+            terms = np.column_stack([rule.added(i, rows[:, i]) for i in rule.terms])
+            fine &= np.isnan(terms).any(axis=1) | (np.nansum(terms, axis=1) <= rule.limit)
+        return fine
 
     def holds(self, rows: FloatArray) -> BoolArray:
         """Which encoded people are in the domain."""
         fine = self.keeps_rules(rows)
-        for i, name in enumerate(self.names):
-            held = self.domain.columns[name]
+        for i, held in enumerate(self.held):
             if isinstance(held, CategoricalDomain):
                 codes = self.codes(i)
                 fine &= (rows[:, i, None] == codes).any(axis=1) | (np.isnan(rows[:, i]) & np.isnan(codes).any())
@@ -188,17 +330,60 @@ class InputSpace:
                 fine &= held.holds(rows[:, i])
         return fine
 
-    def rules(self) -> list[tuple[dict[int, float], float]]:
-        """The rules of the domain, by position of the columns, with room for rounding."""
+    @cached_property
+    def rules(self) -> list[CodedRule]:
+        """The rules of the domain on encoded people, but for those that make the sets; two for an equality."""
         found = []
+        of_sets = {Rule.exactly_one(each.members) for each in self.sets}
         for rule in self.domain.rules:
+            if rule in of_sets or not set(rule.coefficients) <= set(self.encoder.names):
+                continue
+            terms: dict[int, dict[int, float]] = {}
             size = 0.0
             for name, coefficient in rule.coefficients.items():
-                held = self.domain.columns[name]
-                assert isinstance(held, NumericDomain)
-                size += abs(coefficient) * max(abs(held.low), abs(held.high))
-            found.append(({self.names.index(n): c for n, c in rule.coefficients.items()}, rule.room(size)))
+                place, held = self.encoder.names.index(name), self.domain.columns[name]
+                terms.setdefault(self.column_of[place], {})[place] = coefficient
+                ends = (held.low, held.high) if isinstance(held, NumericDomain) else (0.0, 1.0)
+                size += abs(coefficient) * max(map(abs, ends))
+            for sign in (1.0, -1.0) if rule.equal else (1.0,):
+                found.append(CodedRule(self, terms, sign, sign * rule.bound + rule.room(size)))
         return found
+
+
+def _holds_bit(held: NumericDomain | CategoricalDomain, bit: int) -> bool:
+    """Whether a column may hold 0, or 1."""
+    return bool(held.low <= bit <= held.high) if isinstance(held, NumericDomain) else bit in held.values
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRule:
+    """A linear rule on encoded people: what their columns add is at most `limit`.
+
+    Attributes
+    ----------
+    space : InputSpace
+    terms : dict of int to dict of int to float
+        For each column, the coefficients of the columns of the people that it stands for.
+    sign : float
+        That multiplies them.
+    limit : float
+        With room for rounding.
+    """
+
+    space: InputSpace
+    terms: dict[int, dict[int, float]]
+    sign: float
+    limit: float
+
+    def added(self, column: int, values: FloatArray) -> FloatArray:
+        """What encoded values of a column add; NaN for a blank, to which no rule applies."""
+        parts, places = self.space.parts(column, values), self.space.places[column]
+        total = np.zeros(len(values))
+        for place, coefficient in self.terms[column].items():
+            part = parts[:, [places.index(place)]]
+            is_number = isinstance(self.space.domain.columns[self.space.encoder.names[place]], NumericDomain)
+            total += self.sign * coefficient * (part if is_number else self.space.bits([place], part))[:, 0]
+        return total
 
 
 @dataclass(frozen=True)

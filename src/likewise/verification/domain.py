@@ -17,6 +17,7 @@ from likewise._validation import BOOL, check_numbers, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import canonical_category, is_numeric
 from likewise.kernel.schema import as_frame, is_table
+from likewise.verification.one_hot import OneHot, find_one_hot, is_bit
 
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 0.0001)
 _TERM = re.compile(r"\s*([+-])?\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*(?:\*\s*)?)?(`[^`]+`|[^\W\d]\w*)?\s*")
@@ -160,37 +161,43 @@ class CategoricalDomain:
 
 @dataclass(frozen=True)
 class Rule:
-    """A linear rule: ``sum of coefficients * columns <= bound``.
+    """A linear rule: ``sum of coefficients * columns <= bound``, or ``== bound``.
 
-    It ignores rows in which one of its columns is missing.
+    It ignores rows in which one of its columns is missing. True counts as 1.
 
     Examples
     --------
-    >>> Rule.parse("debt <= 2 * income + 100")
-    Rule(debt - 2 * income <= 100)
+    >>> Rule.parse("debt <= 2 * income + 100"), Rule.parse("sex_f + sex_m == 1")
+    (Rule(debt - 2 * income <= 100), Rule(sex_f + sex_m == 1))
     """
 
     coefficients: Mapping[str, float]
     bound: float
+    equal: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Rule:
-        """Read a rule such as ``debt <= income`` or ``2 * rent + `other costs` <= income - 100``."""
-        sides = re.split(r"<=|>=", text)
+        """Read a rule such as ``debt <= income`` or ``2 * rent + `other costs` == income - 100``."""
+        sides = re.split(r"<=|>=|==", text)
         if len(sides) != 2:
-            raise InvalidInputError(f"A rule must have one <= or >=, such as 'debt <= income'; got {text!r}.")
+            raise InvalidInputError(f"A rule must have one <=, >= or ==, such as 'debt <= income'; got {text!r}.")
         left, right = (_linear(side, text) for side in sides)
-        sign = 1.0 if "<=" in text else -1.0
+        sign = -1.0 if ">=" in text else 1.0
         names = [name for name in dict.fromkeys((*left, *right)) if name is not None]
         found = {name: sign * (left.get(name, 0.0) - right.get(name, 0.0)) for name in names}
         found = {name: coefficient for name, coefficient in found.items() if coefficient}
         if not found:
             raise InvalidInputError(f"A rule must name a column; got {text!r}.")
-        return cls(MappingProxyType(found), sign * (right.get(None, 0.0) - left.get(None, 0.0)))
+        return cls(MappingProxyType(found), sign * (right.get(None, 0.0) - left.get(None, 0.0)), "==" in text)
+
+    @classmethod
+    def exactly_one(cls, members: Sequence[Any]) -> Rule:
+        """The rule that everybody has a 1 in exactly one of these columns."""
+        return cls(MappingProxyType(dict.fromkeys(members, 1.0)), 1.0, True)
 
     def room(self, size: float) -> float:
-        """The bound with what rounding may add to a sum of terms of this size."""
-        return self.bound + _CLOSE * max(1.0, abs(self.bound), size)
+        """What rounding may add to a sum of terms of this size."""
+        return _CLOSE * max(1.0, abs(self.bound), size)
 
     def __str__(self) -> str:
         parts: list[str] = []
@@ -199,25 +206,27 @@ class Rule:
             size = "" if abs(coefficient) == 1 else f"{abs(coefficient):.12g} * "
             sign = ("-" if coefficient < 0 else "") if not parts else " - " if coefficient < 0 else " + "
             parts.append(f"{sign}{size}{shown}")
-        return f"{''.join(parts)} <= {self.bound:.12g}"
+        return f"{''.join(parts)} {'==' if self.equal else '<='} {self.bound:.12g}"
 
     def __repr__(self) -> str:
         return f"Rule({self})"
 
     def __hash__(self) -> int:
-        return hash((frozenset(self.coefficients.items()), self.bound))
+        return hash((frozenset(self.coefficients.items()), self.bound, self.equal))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Rule):
             return NotImplemented
-        return dict(self.coefficients) == dict(other.coefficients) and self.bound == other.bound
+        same = self.bound == other.bound and self.equal == other.equal
+        return same and dict(self.coefficients) == dict(other.coefficients)
 
 
 @dataclass(frozen=True)
 class Domain:
     """The set of possible people: what each column can hold, and rules between columns.
 
-    Learned from people, shown by `describe`, and edited with `with_column` and `with_rules`.
+    Learned from people, shown by `describe`, and edited with `with_column` and `with_rules`. Sets of 0/1 columns of
+    which everybody has exactly one 1 are rules too, such as ``sex_f + sex_m == 1``; they are learned.
 
     Parameters
     ----------
@@ -252,12 +261,15 @@ class Domain:
         object.__setattr__(self, "rules", tuple(self.rules))
         for rule in self.rules:
             for name in rule.coefficients:
-                if not isinstance(self.columns.get(name), NumericDomain):
-                    raise InvalidInputError(f"A rule must name columns of numbers; got {name!r} in {str(rule)!r}.")
+                held = self.columns.get(name)
+                if not (isinstance(held, NumericDomain) or (held is not None and all(map(is_bit, held.values)))):
+                    raise InvalidInputError(
+                        f"A rule must name columns of numbers, or of 0 and 1; got {name!r} in {str(rule)!r}."
+                    )
 
     @classmethod
     def learn(cls, X: Any, categorical: Sequence[Any] = ()) -> Domain:
-        """Learn ranges, steps, categories and blanks from people.
+        """Learn ranges, steps, categories, blanks, and sets of 0/1 columns with exactly one 1 from people.
 
         Parameters
         ----------
@@ -269,7 +281,31 @@ class Domain:
         if not isinstance(categorical, (list, tuple)) or not all(isinstance(n, Hashable) for n in categorical):
             raise InvalidInputError(f"categorical must list columns of X; got {short_repr(categorical)}.")
         kinds = {name: is_numeric(frame[name]) and name not in set(categorical) for name in frame}
-        return cls({name: (NumericDomain if kinds[name] else CategoricalDomain).learn(frame[name]) for name in frame})
+        columns = {name: (NumericDomain if kinds[name] else CategoricalDomain).learn(frame[name]) for name in frame}
+        return cls(columns).with_one_hot(frame)
+
+    def with_one_hot(self, X: Any) -> Domain:
+        """Return a domain with rules for the sets of 0/1 columns of which everybody in `X` has exactly one 1.
+
+        Columns that a rule of the domain relates already are left to it: ``a + b <= 2`` says that `a` and `b` may both
+        be 1.
+        """
+        frame = frame_of(X)
+        sets = find_one_hot(frame[[name for name, held in self.columns.items() if name in frame and _of_bits(held)]])
+        related = [set(rule.coefficients) for rule in self.rules]
+        new = [each for each in sets if not any(len(names & set(each.members)) > 1 for names in related)]
+        return self.with_rules(*(Rule.exactly_one(each.members) for each in new))
+
+    @property
+    def one_hot(self) -> list[OneHot]:
+        """The sets of 0/1 columns of which a rule says that exactly one is 1."""
+        return [
+            OneHot.of(rule.coefficients)
+            for rule in self.rules
+            if len(rule.coefficients) > 1
+            and rule == Rule.exactly_one(list(rule.coefficients))
+            and all(_of_bits(self.columns[name]) for name in rule.coefficients)
+        ]
 
     def with_column(self, name: Any, **changes: Any) -> Domain:
         """Return a domain with another range, step or list for one column: ``with_column("age", low=18)``."""
@@ -331,8 +367,9 @@ class Domain:
         for rule in self.rules:
             terms = np.column_stack([c * rows[:, list(names).index(name)] for name, c in rule.coefficients.items()])
             known = ~np.isnan(terms).any(axis=1)
-            limits = np.array([rule.room(size) for size in np.nansum(np.abs(terms), axis=1)])
-            fine &= ~known | (np.nansum(terms, axis=1) <= limits)
+            room = np.array([rule.room(size) for size in np.nansum(np.abs(terms), axis=1)])
+            over = np.nansum(terms, axis=1) - rule.bound
+            fine &= ~known | ((np.abs(over) if rule.equal else over) <= room)
         return fine
 
     def entries(self) -> dict[str, dict[str, Any]]:
@@ -387,6 +424,13 @@ def frame_of(X: Any) -> pd.DataFrame:
             f"X must be a table of people and features, (n_samples, n_features); got {array.shape}."
         )
     return pd.DataFrame(array, columns=[f"feature {i}" for i in range(array.shape[1])])
+
+
+def _of_bits(held: NumericDomain | CategoricalDomain) -> bool:
+    """Whether a column holds 0 and 1 alone, and no blanks."""
+    if isinstance(held, NumericDomain):
+        return held.low in (0, 1) and held.high in (0, 1) and held.step == 1 and not held.blank
+    return not held.blank and sorted(held.values, key=bool) in ([False, True], [False], [True])
 
 
 def _checked_number(name: str, value: Any) -> float:

@@ -67,8 +67,8 @@ class NetworkModel:
     @classmethod
     def read(cls, space: InputSpace) -> NetworkModel:
         """Read scikit-learn's `MLPClassifier` or `MLPRegressor` with ReLU units, or raise `UnprovableError`."""
-        columns = space.names if space.as_array else list(space.given(space.rows[:1]).columns)
-        where = [space.names.index(name) for name in columns]
+        columns = space.encoder.names if space.as_array else list(space.given(space.rows[:1]).columns)
+        where = [space.column_of[space.encoder.names.index(name)] for name in columns]
         preprocessing = Preprocessing.of(space.model, len(where))
         net = preprocessing.last
         if type(net) not in (MLPClassifier, MLPRegressor) or net.activation != "relu":
@@ -127,7 +127,7 @@ def _confirm(
 
 
 def _ranges(space: InputSpace, column: int, preprocessing: Preprocessing, where: list[int]) -> NumberRanges:
-    held = space.domain.columns[space.names[column]]
+    held = space.held[column]
     if isinstance(held, CategoricalDomain):
         codes = space.codes(column)
         return NumberRanges(codes, codes, False)

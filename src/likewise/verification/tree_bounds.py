@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -107,15 +107,15 @@ class _Search:
             np.array(roots, dtype=np.int64),
         )
 
-    def _rule(self, coefficients: dict[int, float], limit: float) -> Any:
+    def _rule(self, columns: list[int], added: Callable[[int, FloatArray], FloatArray], limit: float) -> Any:
         """The smallest contribution of every cell to a rule, for either person."""
         parts = []
         for side in (0, 1):
             lows = []
-            for i, coefficient in coefficients.items():
-                variable = self.variables.find(i, side)
-                cells = self.problem.cells[i]
-                ends = np.minimum(coefficient * cells.low, coefficient * cells.high)
+            for i in columns:
+                variable, cells = self.variables.find(i, side), self.problem.cells[i]
+                ends = np.minimum(added(i, cells.low), added(i, cells.high))
+                ends = np.where(np.isnan(cells.low), added(i, cells.values), ends)
                 lows.append((variable, np.where(np.isnan(ends), -np.inf, ends)))  # a rule does not apply to blanks
             parts.append(lows)
         return parts, limit

@@ -14,7 +14,13 @@ from likewise.inspection.feature_sources import Preprocessing
 from likewise.inspection.tree_ensembles import TreeEnsemble, read_tree_ensemble
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
-from likewise.verification.tree_problem import Cells, ColumnTests, TreeProblem, cells_of
+from likewise.verification.tree_problem import (
+    Cells,
+    ColumnTests,
+    TreeProblem,
+    cells_of_categories,
+    cells_of_numbers,
+)
 
 _CHECKED = 2000  # rows used to compare the model's outputs with the trees as read
 
@@ -44,8 +50,8 @@ class TreeModel:
     def read(cls, space: InputSpace) -> TreeModel:
         """Read a model, or raise `UnprovableError` with the reason."""
         taken = space.given(space.rows[:1])
-        columns = list(taken.columns) if hasattr(taken, "columns") and not space.as_array else space.names
-        where = [space.names.index(name) for name in columns]
+        columns = list(taken.columns) if hasattr(taken, "columns") and not space.as_array else space.encoder.names
+        where = [space.column_of[space.encoder.names.index(name)] for name in columns]
         preprocessing = Preprocessing.of(space.model, len(where))
         ensemble = read_tree_ensemble(preprocessing.last)
         sources = preprocessing.sources
@@ -94,7 +100,7 @@ class TreeModel:
             float(self.ensemble.baseline @ weights),
             link,
             self.ensemble.rounding() * float(np.abs(weights).sum()),
-            rules=self.space.rules(),
+            rules=[(list(rule.terms), rule.added, rule.limit) for rule in self.space.rules],
         )
 
     def find(self, rows: FloatArray) -> IntArray:
@@ -121,14 +127,15 @@ def _with_column(features: Any, base: FloatArray, column: int) -> Any:
 
 def _cells(space: InputSpace, column: int, tests: ColumnTests) -> Cells:
     name = space.names[column]
-    held, seen = space.domain.columns[name], space.rows[:, column]
+    held, seen = space.held[column], space.rows[:, column]
     if isinstance(held, CategoricalDomain):
         codes = space.codes(column)
         counts = np.array([np.isnan(seen).sum() if np.isnan(code) else (seen == code).sum() for code in codes])
-        return cells_of(held, codes, counts.astype(np.float64), tests, 0.0, name)
+        added = [rule.added(column, codes) for rule in space.rules if column in rule.terms]
+        return cells_of_categories(codes, tests, counts.astype(np.float64), added)
     present = seen[~np.isnan(seen)]
     typical = float(np.median(present)) if len(present) else held.low
-    return cells_of(held, np.empty(0), np.empty(0), tests, typical, name)
+    return cells_of_numbers(held, tests, typical, name)
 
 
 def _confirm(space: InputSpace, ensemble: TreeEnsemble, features: Any) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnprovableError
 from likewise.inspection.tree_ensembles import Test, Tree
-from likewise.verification.domain import CategoricalDomain, NumericDomain
+from likewise.verification.domain import NumericDomain
 
 _MOST_PIECES = 2_000_000
 _ENUMERATED = 4096  # largest number of values of a column that are enumerated
@@ -86,12 +86,20 @@ class Cells:
         return found
 
 
-def cells_of_categories(codes: FloatArray, tests: ColumnTests, counts: FloatArray) -> Cells:
-    """Group categories by their answers; each group is represented by its most frequent member."""
-    given = tests.answers(codes)
+def cells_of_categories(
+    codes: FloatArray, tests: ColumnTests, counts: FloatArray, added: Sequence[FloatArray] = ()
+) -> Cells:
+    """Group categories by their answers; each group is represented by its most frequent member.
+
+    Parameters
+    ----------
+    added : sequence of ndarray of shape (n_codes,)
+        What each category adds to the rules that read the column, by which it is told apart as well.
+    """
+    given, told = tests.answers(codes), np.array([*added, np.zeros(len(codes))])
     groups: dict[bytes, list[int]] = {}
     for i in range(len(codes)):
-        groups.setdefault(given[:, i].tobytes(), []).append(i)
+        groups.setdefault(given[:, i].tobytes() + told[:, i].tobytes(), []).append(i)
     chosen = np.array([max(members, key=lambda i: (counts[i], -i)) for members in groups.values()], dtype=np.int64)
     blank = np.full(len(chosen), np.nan)
     return Cells(codes[chosen], blank, blank, given[:, chosen], ordered=False)
@@ -155,20 +163,6 @@ def _shown(domain: NumericDomain, first: int, final: int, low: float, high: floa
         if low <= rounded <= high:
             return float(rounded)
     return float(target)
-
-
-def cells_of(
-    domain: NumericDomain | CategoricalDomain,
-    codes: FloatArray,
-    counts: FloatArray,
-    tests: ColumnTests,
-    typical: float,
-    name: Any,
-) -> Cells:
-    """Cells of a column; `codes` and `counts` are those of the categories, if it holds categories."""
-    if isinstance(domain, CategoricalDomain):
-        return cells_of_categories(codes, tests, counts)
-    return cells_of_numbers(domain, tests, typical, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,8 +233,8 @@ class TreeProblem:
         What rounding may add to a score.
     distances : dict from int to ndarray, optional
         Least distance between the cells of an exchanged column, which is taken off the difference.
-    rules : sequence of (dict from int to float, float)
-        Coefficients by column and upper limit, for both people.
+    rules : sequence of (list of int, callable, float)
+        Columns, what encoded values of a column add, and the upper limit of the sum, for both people.
     """
 
     cells: list[Cells]
@@ -251,7 +245,7 @@ class TreeProblem:
     link: str
     rounding: float
     distances: dict[int, FloatArray] = field(default_factory=dict)
-    rules: Sequence[tuple[dict[int, float], float]] = ()
+    rules: Sequence[tuple[list[int], Callable[[int, FloatArray], FloatArray], float]] = ()
 
 
 def pieces_of(problem: TreeProblem, variables: Variables) -> Pieces:

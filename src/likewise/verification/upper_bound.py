@@ -12,12 +12,14 @@ import numpy as np
 from likewise._typing import FloatArray
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
+from likewise.inspection.linear import is_linear
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
 from likewise.metrics.base import Metric
 from likewise.verification.additive_bounds import AdditiveModel, finite_problem, largest_change, largest_excess
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import NumericDomain
+from likewise.verification.interaction_bounds import InteractionModel, prove_interactions
 from likewise.verification.network_bounds import prove_network
 from likewise.verification.network_model import NetworkModel
 from likewise.verification.tree_bounds import TreeBound, bound_trees
@@ -41,7 +43,7 @@ def upper_bound(
         if kind == "network":
             lowest = float(space.differences(*starts).max()) if len(starts[0]) else 0.0
             return prove_network(NetworkModel.read(space), columns, limits, lowest)
-        return prove_additive(AdditiveModel.read(space), columns, limits)
+        return prove_sum(space, columns, limits)
     except UnprovableError as error:
         return Proof(None, str(error), [])
 
@@ -58,6 +60,17 @@ def kind_of(model: Any) -> str:
     return "additive"
 
 
+def prove_sum(space: InputSpace, columns: Sequence[int], limits: Limits) -> Proof:
+    """The bound of a sum of functions of single columns or, for a linear model behind products, of few columns."""
+    try:
+        model = AdditiveModel.read(space)
+    except UnprovableError:
+        if not is_linear(unwrap(space.model)[1]):
+            raise
+        return prove_interactions(InteractionModel.read(space), columns, limits)
+    return prove_additive(model, columns, limits)
+
+
 def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
     """The closed form and, if it is not attained and the domain is finite, a search over boxes."""
     space = model.space
@@ -68,7 +81,7 @@ def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits)
         return Proof(proven, how, [(a, b)])
     finite = finite_problem(model, columns)
     if finite is None:
-        ignored = "; the rules of the domain were not used" if space.domain.rules else ""
+        ignored = "; the rules of the domain were not used" if space.rules else ""
         return Proof(proven, how + ignored, [(a, b)])
     problem, values = finite
     result = bound_trees(
@@ -182,15 +195,19 @@ def _within_rules(model: TreeModel, result: TreeBound, columns: Sequence[int]) -
     high = np.array([model.cells[i].high[k] for i, k in zip(variables.column, cells, strict=True)])
     fixed = np.isnan(low)
     matrix, bounds = [], []
-    for rule in space.domain.rules:
-        for side in (0, 1):
-            row = np.zeros(len(cells))
-            for name, coefficient in rule.coefficients.items():
-                row[variables.find(space.names.index(name), side)] = coefficient
-            if not fixed[row != 0].any():
-                matrix.append(row)
-                bounds.append(rule.bound)
     values = np.array([model.cells[i].values[k] for i, k in zip(variables.column, cells, strict=True)])
+    for rule in space.rules:
+        for side in (0, 1):
+            row, left = np.zeros(len(cells)), rule.limit
+            for i in rule.terms:
+                v = variables.find(i, side)
+                if fixed[v]:
+                    left -= float(rule.added(i, values[v : v + 1])[0])
+                else:
+                    row[v] = np.diff(rule.added(i, np.array([0.0, 1.0])))[0]
+            if not np.isnan(left):
+                matrix.append(row)
+                bounds.append(left)
     if matrix:
         solved = linprog(
             np.sum(matrix, axis=0),
@@ -201,7 +218,7 @@ def _within_rules(model: TreeModel, result: TreeBound, columns: Sequence[int]) -
         if solved.x is not None and solved.status == 0:
             values = np.where(fixed, values, np.clip(solved.x, low, high))
     for v, i in enumerate(variables.column):
-        held = space.domain.columns[space.names[i]]
+        held = space.held[i]
         if not fixed[v] and isinstance(held, NumericDomain) and held.step is not None:
             place = int(np.clip(np.rint(values[v] / held.step), held.first, held.last))
             values[v] = min(max(float(held.at(place)), low[v]), high[v])
@@ -217,7 +234,7 @@ def prove_excess(space: InputSpace, metric: Metric, limits: Limits) -> Proof:
         weights = metric.known_weights(encoder)
         if weights is None:
             raise UnprovableError("the metric is a function, whose values are known only at given rows")
-        if encoder.labels is not None and list(encoder.labels) != space.names:
+        if encoder.labels is not None and list(encoder.labels) != list(space.encoder.names):
             raise UnprovableError("the columns of the metric are not those of X, in this order")
         for column in space.encoder.columns:
             listed = getattr(metric, "order", {}).get(column.name)
@@ -230,10 +247,16 @@ def prove_excess(space: InputSpace, metric: Metric, limits: Limits) -> Proof:
 
         def apart(i: int, a: FloatArray, b: FloatArray) -> FloatArray:
             """The least that two encoded values add to the distance."""
-            scale = float(weights.scales[i])
-            if not weights.is_number[i]:
-                return np.where(a == b, 0.0, weights.nearest_categories(i))
-            blank = float(np.nan_to_num(weights.missing[i]))
+            if len(space.places[i]) > 1:  # two 0/1 columns differ
+                each = [of_column(place, np.array([0.0]), np.array([1.0]))[0] for place in space.places[i]]
+                return np.where(a == b, 0.0, sum(sorted(each)[:2]))
+            return of_column(space.places[i][0], a, b)
+
+        def of_column(place: int, a: FloatArray, b: FloatArray) -> FloatArray:
+            scale = float(weights.scales[place])
+            if not weights.is_number[place]:
+                return np.where(a == b, 0.0, weights.nearest_categories(place))
+            blank = float(np.nan_to_num(weights.missing[place]))
             one = np.isnan(a) != np.isnan(b)
             return np.where(one, blank, np.nan_to_num(shrink * scale * np.abs(a - b)))
 
@@ -246,7 +269,8 @@ def prove_excess(space: InputSpace, metric: Metric, limits: Limits) -> Proof:
         model = TreeModel.read(space)
         if len(model.ensemble.baseline) > 1:
             raise UnprovableError("the excess over a metric is bounded for two classes and for regression only")
-        return _prove_tree_excess(model, apart, weights.is_number, limits)
+        is_number = [len(places) == 1 and bool(weights.is_number[places[0]]) for places in space.places]
+        return _prove_tree_excess(model, apart, is_number, limits)
     except UnprovableError as error:
         return Proof(None, str(error), [])
 
