@@ -1,5 +1,6 @@
 """`effect` against brute force over all people of small domains, for every kind of model."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 
@@ -30,6 +31,7 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, audit, 
 from likewise.auditing.effect import effect
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.baselines import table_model
+from likewise.verification import tree_problem
 from likewise.verification.domain import Domain
 from small_domain import EVERYBODY, brute_force, one_hot, outputs, people
 
@@ -444,6 +446,46 @@ def test_other_models_have_a_lower_bound_only_and_say_so():
     assert "No proof" in result.coverage
     same = effect(lambda table: inner.predict_proba(table)[:, 1], X, "sex")
     assert same.found == pytest.approx(result.found)
+
+
+def test_it_is_said_how_far_the_proof_came(monkeypatch):
+    """Closed, not closed within the limit, a bound that need not be attained, or no bound and why."""
+    X, y = people(13)
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=80, random_state=0)).fit(X, y)
+    truth = brute_force(model, ["sex"])
+    closed, short = effect(model, X, "sex"), effect(model, X, "age", max_boxes=1, max_seconds=None, tolerance=1e-9)
+    assert closed.meets
+    assert closed.standing.startswith("Proof: ")
+    assert short.stopped
+    assert brute_force(model, ["age"]) < short.proven < 1
+    assert short.standing.startswith("Not closed within 1 box: the worst case is between")
+    X, y = people(13, kind="three")
+    three = effect(make_pipeline(one_hot(), LogisticRegression(max_iter=1000)).fit(X, y), X, "sex")
+    assert three.standing.endswith("and more time does not change that") != three.meets
+    none = effect(lambda table: model.predict_proba(table)[:, 1], X, "sex")
+    assert none.standing.startswith("No proof: this model cannot be bounded, as ")
+    # Trees of too many pairs of leaves have a bound without a search.
+    monkeypatch.setattr(tree_problem, "_MOST_PIECES", 3)
+    wide = effect(model, X, "sex")
+    assert truth <= wide.proven < 1
+    assert "by the smallest and largest leaf of each tree" in wide.standing
+
+
+def test_what_is_found_and_proven_so_far_is_shown(monkeypatch):
+    said = []
+
+    @contextmanager
+    def bar(title, total, *, show):
+        said.append((title, total, show))
+        yield lambda steps, text: said.append(text)
+
+    monkeypatch.setattr("likewise.auditing.effect.progress_bar", bar)
+    monkeypatch.setattr("likewise.auditing.effect._SHOWN_AFTER", 0.0)
+    X, y = people(13)
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=80, random_state=0)).fit(X, y)
+    result = effect(model, X, "sex", max_seconds=7, verbose=True)
+    assert said[0] == ("Bounding, 7 s of processor time at most", 7, True)
+    assert said[-1].startswith(f"Found {result.found:.4g}, proven ")
 
 
 def by_age(table):

@@ -252,7 +252,6 @@ def attack(
         evaluator = PairEvaluator(
             space,
             outputs,
-            metric,
             limit_under(guarantee),
             unit,
             check_tolerance(tolerance, unit),
@@ -293,8 +292,9 @@ def _prepare(
     """The search space, and the function from people to outputs."""
     if isinstance(model, ConstrainedEstimator):
         known = model.scorer_.breakpoints(len(model.encoder_.names))
-        rows = None if X is None else metric.encode_rows(X, model.encoder_).rows
-        space = build_search_space(metric, model.encoder_, rows, known, with_tables=model.scorer_.reads_tables)
+        bound = metric.bind(model.encoder_)
+        rows = None if X is None else bound.read(X).rows
+        space = build_search_space(bound, rows, known, with_tables=model.scorer_.reads_tables)
 
         def outputs(people: People) -> FloatArray:
             mean = model.scorer_.estimate(people).mean
@@ -305,15 +305,18 @@ def _prepare(
                 f"X must be given for a model that is not one of likewise; got a {type(model).__name__} alone. Pass "
                 "some people: they give the columns, ranges and categories."
             )
-        people = metric.encode_rows(X)
+        bound, people = metric.read(X)
         ask = Ask.of(model, X, people.encoder)
         ask.refuse_merged()
         ask.check()
         no_breakpoints = [np.empty(0)] * len(people.encoder.names)
-        # Of the metrics, only a function of people takes a table.
-        with_tables = metric.known_weights(people.encoder) is None
         space = build_search_space(
-            metric, people.encoder, people.rows, no_breakpoints, with_tables=with_tables, spell=ask.table
+            # Of the metrics, only a function of people takes a table.
+            bound,
+            people.rows,
+            no_breakpoints,
+            with_tables=not bound.has_parts,
+            spell=ask.table,
         )
 
         def outputs(people: People) -> FloatArray:

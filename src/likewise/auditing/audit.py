@@ -20,11 +20,11 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, counted, one_of, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
-from likewise.metrics.base import ColumnWeights, Metric, check_metric
-from likewise.metrics.function import FunctionMetric
+from likewise.kernel.metric import BoundMetric
+from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.plain import blocks_after
-from likewise.pairs.points import Difference, Groups, Points, listed
+from likewise.pairs.points import Difference, Groups, Points, listed, splits_of
 from likewise.pairs.scans import SearchResult, cells_of, person_by_person, search_every_pair
 
 N_SAMPLED = 2000  # random pairs, the same in every audit
@@ -255,31 +255,30 @@ def audit(
     if is_partitioned(X):
         from likewise.distributed.audit import audit as audit_partitions
 
-        if isinstance(metric, FunctionMetric):
+        if not metric.weighs_columns:
             got = "a path" if isinstance(X, (str, PathLike)) else "a Dask DataFrame"
             raise InvalidInputError(
                 f"X must be a table in memory for {metric!r}, whose every pair has to be compared; got {got}. Take "
                 f"up to {_MAX_COMPARED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
             )
         return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst, favourable)
-    people = metric.encode_rows(X)
-    weights = metric.known_weights(people.encoder)
-    separable = weights is not None and weights.splits is not None and guarantee is None
-    points = Points.of(people, weights if separable else None)
+    bound, people = metric.read(X)
+    separable = guarantee is None and splits_of(bound) is not None
+    points = Points.of(people, bound if separable else None)
     model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=model_outputs.labels.are_shares)
     limits = [max(tolerance, each) / unit for each in (tolerance, *above)]
-    if weights is not None and separable:
-        result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
+    if separable:
+        result, counts = _search_boxes(bound, model_outputs, groups, limits, n_worst)
     else:
-        result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst, limit_under(guarantee))
+        result, counts = _search_every_pair(bound, model_outputs, groups, limits, n_worst, limit_under(guarantee))
     direction = model_outputs.direction(favourable)
     n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
-    distances = metric.between(points.people.take(a), points.people.take(b))
-    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights, direction)
+    distances = bound.between(points.people.take(a), points.people.take(b))
+    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, bound, direction)
     if guarantee is not None:
-        between = metric.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
+        between = bound.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
         # What was compared with is the bound; the distance stands beside it.
         violations = violations.assign(bound=violations["distance"], distance=between)
     return Audit(
@@ -321,28 +320,28 @@ def limit_under(guarantee: Guarantee | None) -> Callable[[FloatArray], FloatArra
 
 
 def _search_boxes(
-    weights: ColumnWeights, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+    metric: BoundMetric, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
     """Pairs that exceed by more than the first limit, and counts above the others; in units of the outputs."""
     points = model_outputs.points
     X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
-    scales = points.scales(weights) / model_outputs.unit
-    cells = cells_of(len(X) ** 2 / 2, X.shape[1], weights.p)
+    scales = points.scales(metric) / model_outputs.unit
+    cells = cells_of(len(X) ** 2 / 2, X.shape[1], metric.p)
     if not should_compile("likewise.pairs.box_search._run", cells):
         blocks = blocks_after(
-            np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, weights.p
+            np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, metric.p
         )
         return search_every_pair(blocks, groups.count, limits[0], n_worst, limits[1:])
     from likewise.pairs.box_search import count_above, search_tree, search_within
     from likewise.pairs.box_tree import box_tree_of
 
-    tree = box_tree_of(X, outputs, scales, weights.p, points.kinds, groups.count)
+    tree = box_tree_of(X, outputs, scales, metric.p, points.kinds, groups.count)
     result = search_tree(tree, limits[0], n_worst)
     return result, count_above(limits[1:], result, partial(search_within, tree))
 
 
 def _search_every_pair(
-    metric: Any,
+    metric: BoundMetric,
     model_outputs: ModelOutputs,
     groups: Groups,
     limits: Sequence[float],
@@ -353,15 +352,15 @@ def _search_every_pair(
     people, n = model_outputs.points.people, len(groups.first)
     if n > _MAX_COMPARED:
         raise InvalidInputError(
-            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, "
-            "distances between categories that are not a sum of groups, or against='guarantee', every pair has to be "
-            "compared. Draw some of the rows, or use WeightedLp or TableMetric without them."
+            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric.description!r}; got {n:,}. With a "
+            "function, distances between categories that are not a sum of groups, or against='guarantee', every "
+            "pair has to be compared. Draw some of the rows, or use WeightedLp or TableMetric without them."
         )
-    metric.check_axioms(people)
+    metric.description.check_axioms(people)
     distinct = people.take(groups.first)
 
     def distances_after(i: int) -> FloatArray:
-        distances: FloatArray = metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None)))
+        distances = metric.between(distinct.take([i]), distinct.take(slice(i + 1, None)))
         return allowed(distances) / model_outputs.unit
 
     blocks = person_by_person(distances_after, model_outputs.outputs[groups.first])
@@ -373,7 +372,7 @@ def tabulate(
     pairs: IntArray,
     result: SearchResult,
     model_outputs: ModelOutputs,
-    weights: ColumnWeights | None,
+    metric: BoundMetric,
     direction: Direction,
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
     """Table of the worst pairs, given as positions among the points, and the columns in which they differ."""
@@ -384,7 +383,7 @@ def tabulate(
     lead: FloatArray = (scores["score_a"] - scores["score_b"]).to_numpy()
     if direction.sign:
         lead = direction.gains(model_outputs.outputs[a]) - direction.gains(model_outputs.outputs[b])
-    columns = [points.differences(j, k, weights) for j, k in zip(a, b, strict=True)]
+    columns = [points.differences(j, k, metric) for j, k in zip(a, b, strict=True)]
     with np.errstate(divide="ignore", over="ignore"):
         ratios = differences / distances
     table = pd.DataFrame(

@@ -132,7 +132,7 @@ def attack(
     type=click.FloatRange(0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Seconds to spend on the proof.",
+    help="Processor time to spend on the proof at most; a bound is given even if it is not closed by then.",
 )
 @options.favourable
 @click.option("--boxes", type=click.IntRange(1), help="Most boxes to bound, instead of a time limit.")
@@ -172,17 +172,17 @@ def effect(
     model = load_any_model(model_name, source.categories)
     X, ids = source.load(echo, model)
     check_taken("--column", columns, X)
-    with echo.busy("Bounding"):
-        found = find_effect(
-            model,
-            X,
-            list(columns),
-            None if file is None else file.metric,
-            domain=None if file is None else file.domain_for(X),
-            favourable=favourable,
-            max_seconds=None if boxes is not None else seconds,
-            max_boxes=boxes,
-        )
+    found = find_effect(
+        model,
+        X,
+        list(columns),
+        None if file is None else file.metric,
+        domain=None if file is None else file.domain_for(X),
+        favourable=favourable,
+        max_seconds=None if boxes is not None else seconds,
+        max_boxes=boxes,
+        verbose=not echo.as_json,
+    )
     _echo_effect(echo, found)
     if out is not None:
         people = found.on_people.assign(row=found.on_people["row"] + 1 if ids is None else ids)
@@ -247,14 +247,16 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         text = f"Proven: {pairs} get different outputs, but for rounding ({found.how})."
     elif found.proven is not None:
         more = "" if found.proven - found.found <= found.rounding else f" than {rounded_up(found.proven, 100)} points"
-        text = f"Proven: {pairs} differ by more{more} ({found.how})."
-        if not found.meets:
-            text += " Between the two, the answer is open: more --seconds may close it."
+        text = f"Proven: {pairs} differ by more{more}. {found.standing}."
+        if found.stopped and not found.meets:
+            text += f" Raise {'--boxes' if 'box' in found.limit else '--seconds'}."
     else:
-        text = f"No upper bound is proven: {found.how}."
+        text = f"No upper bound is proven. {found.standing}."
         if found.pair is None:
             text += " Finding no pair does not prove that there is none."
-    echo(f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes)
+    echo(
+        f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes, stopped=found.stopped
+    )
     if found.excess is not None:
         worst = "no pair was found whose outputs exceed the metric"
         if found.excess.pair is not None:
