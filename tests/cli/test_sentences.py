@@ -93,7 +93,7 @@ def test_one_of_a_thing_is_not_several():
     found = audit(None, pair, METRIC, predictions=[0.2, 0.7])
     assert "every pair of the 2 people of the table (2 of them different), 1 pair." in found.coverage
     assert "Found: 1 pair exceeds it" in found.coverage
-    assert found.headline == "1 of 1 pair exceeds the metric, the worst by 0.5"
+    assert found.headline == "1 of 1 pair exceeds the metric, the worst by 50 points"
     tried = attack(lambda X: 0.2 + 0.0 * X["age"] + 0.5 * (X["sex"] == "m"), METRIC, pair, only="sex", n_pairs=1000)
     assert "of the table and made up" in tried.coverage
 

@@ -26,7 +26,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import People, labels_of
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import asked_outputs, probability_outputs
+from likewise.pairs.model_outputs import OutputLabels, asked_outputs, probability_outputs
 from likewise.verification.domain import Domain
 from likewise.verification.one_hot import OneHot, told
 
@@ -85,6 +85,9 @@ class Attack:
         Kinds of values that the model refuses, which were not tried.
     sets : tuple of OneHot
         Sets of 0/1 columns of which everybody who was tried has exactly one 1, as everybody in `X` has.
+    labels : OutputLabels
+        What the outputs are: `labels.written` shows a difference or a distance in points of a probability, or in the
+        unit of the scores.
     coverage : str
         The result in words. Finding no violation does not prove there is none.
     """
@@ -103,6 +106,7 @@ class Attack:
     guarantee: Guarantee | None
     refused: tuple[str, ...]
     sets: tuple[OneHot, ...]
+    labels: OutputLabels
 
     @property
     def excess(self) -> float:
@@ -129,8 +133,8 @@ class Attack:
         if self.n_violations:
             found = (
                 f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it, the worst by "
-                f"{self.excess_over_bound:.3g}: outputs "
-                f"differ by {self.difference:.3g} at D = {self.distance:.3g}."
+                f"{self.labels.written(self.excess_over_bound, 3)}: outputs differ by "
+                f"{self.labels.written(self.difference, 3)} at D = {self.labels.written(self.distance, 3)}."
             )
         elif self.pair is None:
             found = "All pairs tried have equal outputs."
@@ -244,8 +248,10 @@ def attack(
         space, outputs = _prepare(model, metric, X, limits)
         first = outputs(space.people(space.starts[:1024]))
         classes = getattr(model, "classes_", None)
-        labels = None if classes is None else np.asarray(classes).tolist()
-        direction = Direction.of(favourable, labels, first.shape[1])
+        names = None if classes is None else np.asarray(classes).tolist()
+        direction = Direction.of(favourable, names, first.shape[1])
+        probable = limits is None and (hasattr(model, "predict_proba") or first.shape[1] > 1)
+        labels = OutputLabels.shown(model, limits, first, probable=probable)
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
         # A guarantee covers people whom there cannot be, too.
         restriction = restriction_of(space, X, domain, only, possible=guarantee is None)
@@ -283,6 +289,7 @@ def attack(
         guarantee=guarantee,
         refused=space.refused,
         sets=() if restriction is None else tuple(restriction.sets),
+        labels=labels,
     )
 
 

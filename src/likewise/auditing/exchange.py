@@ -13,6 +13,7 @@ from likewise._favourable import Direction
 from likewise._typing import FloatArray
 from likewise._validation import plain
 from likewise.auditing.intervals import mean_interval, share_interval
+from likewise.pairs.model_outputs import OutputLabels
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, NumericDomain
 
@@ -56,6 +57,11 @@ class Exchange:
             parts.append(space.answers(rows.reshape(-1, space.rows.shape[1])))
         outputs = np.concatenate([part for part, _ in parts])
         return cls(space, list(columns), alternatives, outputs.reshape(n, m + 1, -1), parts[0][1])
+
+    @property
+    def labels(self) -> OutputLabels:
+        """What the outputs are, as they are shown."""
+        return OutputLabels.shown(self.space.model, self.space.output_range, self.outputs, probable=self.probable)
 
     @property
     def limited(self) -> bool:

@@ -40,6 +40,8 @@ def load_any_model(name: str, categories: Path | None = None) -> Any:
     from likewise.inspection.external_models import BOOSTER_ENDINGS, load_booster
     from likewise.io import load_inner, load_model
 
+    if categories is not None and not name.lower().endswith(BOOSTER_ENDINGS):
+        raise InvalidInputError(f"--categories is for files of XGBoost (.json, .ubj); got --model {name}.")
     if _is_url(name):
         from likewise.inspection.external_models import Endpoint
 
@@ -53,8 +55,6 @@ def load_any_model(name: str, categories: Path | None = None) -> Any:
         return load_onnx(path)
     if path.suffix.lower() in BOOSTER_ENDINGS:
         return load_booster(path, None if categories is None else _read_categories(categories))
-    if categories is not None:
-        raise InvalidInputError(f"--categories is for files of XGBoost (.json, .ubj); got --model {name}.")
     try:
         return load_model(path)
     except FileError as error:
@@ -120,12 +120,12 @@ def answers_of(model: Any, people: pd.DataFrame) -> Any:
     """What a model of another system answers for the people; raises if it knows no value of a column."""
     import pandas as pd
 
-    from likewise.ask import answers, as_taken
+    from likewise.ask import as_taken, steady_answers
     from likewise.known_values import check_known
 
     taken = as_taken(model, people)
     check_known(model, taken)
-    found = answers(model, taken)
+    found = steady_answers(model, taken)
     return pd.DataFrame(found, columns=getattr(model, "classes_", None)) if hasattr(model, "predict_proba") else found
 
 

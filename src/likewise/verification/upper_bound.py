@@ -252,7 +252,7 @@ def prove_excess(space: InputSpace, weights: BoundMetric, limits: Limits) -> Pro
         if encoder.labels is not None and list(encoder.labels) != list(space.encoder.names):
             raise UnprovableError("the columns of the metric are not those of X, in this order")
         for column in space.encoder.columns:
-            own = encoder.columns[space.names.index(column.name)]
+            own = encoder.columns[list(space.encoder.names).index(column.name)]
             if getattr(own, "categories", None) not in (None, getattr(column, "categories", None)):
                 raise UnprovableError(f"the metric orders {column.name!r} otherwise than the table does")
         n_numbers = max(1, int((weights.is_number & weights.matters).sum()))
