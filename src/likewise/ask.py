@@ -130,13 +130,19 @@ def _changes(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> BoolArray:
     return np.asarray(~same.reshape(len(one), -1).all(axis=1))
 
 
+def known_columns(model: Any) -> list[Any] | None:
+    """Names of the columns that a model takes, as plain text; None if it does not know them."""
+    known = getattr(model, "feature_names_in_", None)
+    return None if known is None else np.asarray(known).tolist()
+
+
 def as_taken(model: Any, people: Any, *, as_array: bool = False) -> Any:
     """People in the columns that the model takes, in their order.
 
     A model that does not know its columns gets those that were given, in the order given: of a table as one, or
     `as_array` of numbers.
     """
-    known = getattr(model, "feature_names_in_", None)
+    known = known_columns(model)
     if not is_table(people):
         if known is None:
             return people
