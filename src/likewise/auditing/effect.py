@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from likewise.auditing.excess import Excess, smallest_excess
 from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
+from likewise.pairs.model_outputs import OutputLabels
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
 from likewise.verification.one_hot import OneHot, told
@@ -32,7 +32,6 @@ from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
 _SHOWN_AFTER = 0.2  # seconds
-_UPWARDS = Context(prec=4, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +81,9 @@ class Effect:
     domain : Domain
     excess : Excess or None
         With a metric, the smallest e with ``TV <= D + e`` for all people of the domain.
+    labels : OutputLabels
+        What the outputs are: `labels.written` shows a difference in points of a probability, or in the unit of the
+        scores.
     seconds : float
         Processor time.
     n_boxes : int
@@ -112,6 +114,7 @@ class Effect:
     rounding: float
     domain: Domain
     excess: Excess | None
+    labels: OutputLabels
     seconds: float
     n_boxes: int
     limit: str
@@ -128,13 +131,13 @@ class Effect:
         """What was found and proven, in a line."""
         names = " and ".join(map(str, self.columns))
         largest = float(self.on_people["effect"].max())
-        up_to = f"up to {largest:.4g}{'' if self.all_tried else ' or more'}"
+        up_to = f"up to {self.labels.written(largest)}{'' if self.all_tried else ' or more'}"
         text = f"exchanging {names} alone changes outputs by {up_to} for these {len(self.on_people):,} people"
         if self.pair is not None:
-            text += f", by {self.found:.4g} for the worst pair found, "
+            text += f", by {self.labels.written(self.found)} for the worst pair found, "
             if self.proven is None:
                 return text + "and no upper bound is proven"
-            limit = "" if self.proven - self.found <= self.rounding else f" than {rounded_up(self.proven)}"
+            limit = "" if self.proven - self.found <= self.rounding else f" than {self.labels.at_most(self.proven)}"
             return text + f"and by no more{limit} for anybody in the domain"
         pairs = f"no two people of the domain who differ in {names} alone"
         if self.proves_none:
@@ -142,7 +145,7 @@ class Effect:
         if self.proven is None:
             limit = "no upper bound is proven, and finding none does not prove that there is none"
         else:
-            limit = f"they differ by no more than {rounded_up(self.proven)}"
+            limit = f"they differ by no more than {self.labels.at_most(self.proven)}"
         return f"{text}; {pairs} were found to get different outputs; {limit}"
 
     @property
@@ -188,17 +191,6 @@ class Effect:
             rows = [[str(name), *map(str, self.pair[name].tolist())] for name in self.pair]
             table = grid(["column", "one", "the other"], rows, left=3)
         return panel(text, table, words(self.coverage, quiet=True))
-
-
-def rounded_up(value: float, scale: int = 1) -> str:
-    """`scale` times a bound in four digits, rounded up.
-
-    Examples
-    --------
-    >>> rounded_up(0.123401), rounded_up(0.197, 100)
-    ('0.1235', '19.7')
-    """
-    return f"{float(_UPWARDS.multiply(Decimal(repr(float(value))), scale)):.4g}"
 
 
 def effect(
@@ -302,7 +294,7 @@ def effect(
         classes = space.labels(probable=exchange.probable).classes
         direction = Direction.of(favourable, classes, exchange.outputs.shape[2])
         unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
-        tell = _told(advance, limit)
+        tell = _told(advance, exchange.labels, limit)
         limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit, tell), check_tolerance(None, unit)
         a, b, effects = exchange.pairs()
         inside = space.holds(a) & space.holds(b)
@@ -335,6 +327,7 @@ def effect(
         rounding=rounding,
         domain=space.domain,
         excess=excess,
+        labels=exchange.labels,
         seconds=time.process_time() - begun,
         n_boxes=proof.n_boxes,
         limit=limit,
@@ -350,7 +343,7 @@ def _limit(max_seconds: float | None, max_boxes: int | None) -> str:
     return " or ".join(seconds + boxes) or "any time"
 
 
-def _told(advance: Callable[..., None], limit: str) -> Callable[[float, float], None]:
+def _told(advance: Callable[..., None], labels: OutputLabels, limit: str) -> Callable[[float, float], None]:
     """A function that shows the values found and proven so far, a few times per second."""
     shown = time.process_time()
 
@@ -358,7 +351,8 @@ def _told(advance: Callable[..., None], limit: str) -> Callable[[float, float], 
         nonlocal shown
         now = time.process_time()
         if now - shown >= _SHOWN_AFTER:
-            advance(now - shown, f"Found {max(found, 0.0):.4g}, proven {rounded_up(proven)}; {limit} at most")
+            so_far = f"Found {labels.written(max(found, 0.0))}, proven {labels.at_most(proven)}"
+            advance(now - shown, f"{so_far}; {limit} at most")
             shown = now
 
     return tell

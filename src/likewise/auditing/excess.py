@@ -46,15 +46,15 @@ def smallest_excess(
     space: InputSpace, metric: Metric, limits: Limits, n_queries: int, rng: np.random.Generator
 ) -> Excess:
     """The smallest e with ``TV <= D + e`` for all people of the domain."""
-    everything = list(range(len(space.names)))
+    everything, bound = list(range(len(space.names))), space.bind(metric)
 
     def distance(a: FloatArray, b: FloatArray) -> FloatArray:
-        return metric.between(space.for_metric(metric, a), space.for_metric(metric, b))
+        return bound.between(space.for_metric(bound, a), space.for_metric(bound, b))
 
     def objective(a: FloatArray, b: FloatArray) -> FloatArray:
         return space.differences(a, b) - distance(a, b)
 
-    proof = prove_excess(space, metric, limits)
+    proof = prove_excess(space, bound, limits)
     a, b = random_pairs(space, everything, rng, _N_STARTS)
     for p, q in proof.pairs:
         if (space.holds(p[None]) & space.holds(q[None])).all():

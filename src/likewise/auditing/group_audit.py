@@ -18,10 +18,11 @@ from likewise.ask import Ask
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.intervals import pair_rate_interval
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outputs, power_of_two_unit
-from likewise.pairs.points import Points
+from likewise.pairs.points import Points, splits_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
 
@@ -129,7 +130,7 @@ def audit_groups(
     metric = check_metric(metric)
     n_permutations = check_count("n_permutations", n_permutations)
     rng = np.random.default_rng(seed_from(random_state))
-    people = metric.encode_rows(X)
+    bound, people = metric.read(X)
     if len(people) < 2:
         raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
     if predictions is None:
@@ -147,7 +148,7 @@ def audit_groups(
     people, scores = people.take(chosen), direction.gains(outputs[chosen])
     unit = 1.0 if probable or output_range is not None else float(np.ptp(scores)) or 1.0
     room = check_tolerance(tolerance, unit)
-    below, above = _comparators(metric, people, scores, room)
+    below, above = _comparators(bound, people, scores, room)
     n, (better, worse) = len(scores), (f"n_{name}" for name in direction.names)
     counts = below + above
     table = pd.DataFrame(
@@ -159,7 +160,7 @@ def audit_groups(
     rows: list[tuple[Any, ...]] = []
     for name in names:
         if name in given:
-            rows += _groups(given[name], name, metric, people, scores, room, (below, above), n_permutations, rng)
+            rows += _groups(given[name], name, bound, people, scores, room, (below, above), n_permutations, rng)
     head = ["column", "value", "n_people", "n_pairs", better, "share", "p_value"]
     return GroupAudit(
         table.sort_values([better, "n_comparators"], ascending=False, kind="stable", ignore_index=True),
@@ -174,21 +175,22 @@ def audit_groups(
     )
 
 
-def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
+def _comparators(
+    metric: BoundMetric, people: People, scores: FloatArray, tolerance: float
+) -> tuple[IntArray, IntArray]:
     """For everybody, how many people exceed the distance with a lower and with a higher score."""
     from likewise.pairs.box_tree import box_tree_of
     from likewise.pairs.comparators import count_exceeding
 
-    weights = metric.known_weights(people.encoder)
-    if len(people) ** 2 <= _AT_ONCE or weights is None or weights.splits is None:
+    if len(people) ** 2 <= _AT_ONCE or splits_of(metric) is None:
         return _every_pair(metric, people, scores, tolerance)
-    points = Points.of(people, weights)
+    points = Points.of(people, metric)
     groups, unit = points.groups(scores[:, None]), power_of_two_unit(float(np.ptp(scores)))
     tree = box_tree_of(
         points.X[groups.first],
         scores[groups.first, None] / unit,
-        points.scales(weights) / unit,
-        weights.p,
+        points.scales(metric) / unit,
+        metric.p,
         points.kinds,
         groups.count,
     )
@@ -196,18 +198,14 @@ def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: 
     return below[groups.of_row], above[groups.of_row]
 
 
-def _every_pair(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
+def _every_pair(metric: BoundMetric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
     """The same for few people, a function, or a matrix of categories without `splits`: every pair is compared."""
-    n, weights = len(people), metric.known_weights(people.encoder)
+    n = len(people)
     below, above = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     size = max(1, _AT_ONCE // max(1, n))
     for start in range(0, n, size):
         block = np.arange(start, min(n, start + size))
-        if weights is not None:
-            distances = weights.pairwise(people.rows[block], people.rows)
-        else:
-            a, b = np.repeat(block, n), np.tile(np.arange(n), len(block))
-            distances = metric.between(people.take(a), people.take(b)).reshape(len(block), n)
+        distances = metric.cross(people.take(block), people)
         gap = scores[None, :] - scores[block, None]
         exceeds = np.abs(gap) - distances > tolerance
         below[block], above[block] = (exceeds & (gap < 0)).sum(axis=1), (exceeds & (gap > 0)).sum(axis=1)
@@ -217,7 +215,7 @@ def _every_pair(metric: Metric, people: People, scores: FloatArray, tolerance: f
 def _groups(
     column: pd.Series[Any],
     name: Any,
-    metric: Metric,
+    metric: BoundMetric,
     people: People,
     scores: FloatArray,
     tolerance: float,

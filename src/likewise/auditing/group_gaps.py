@@ -17,10 +17,11 @@ from likewise.additive.scorer import AdditiveScorer
 from likewise.ask import Ask
 from likewise.auditing.ceiling import largest_confidence
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.base import ColumnWeights, Metric, check_metric
+from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outputs
-from likewise.pairs.points import Points
+from likewise.pairs.points import Points, splits_of
 
 _MOST_VALUES = 20
 _MOST_MEASURED = 5000  # people on whom proxies are measured
@@ -119,7 +120,7 @@ def group_gaps(
     'mean outputs of f and of all others differ by 0.15, more than the 0.05 of any model within the metric'
     """
     metric = check_metric(metric)
-    people = metric.encode_rows(X)
+    weights, people = metric.read(X)
     given = pd.DataFrame(people.table)
     (name,) = check_names("column", [column], list(given))
     if predictions is None:
@@ -135,9 +136,8 @@ def group_gaps(
     if not 2 <= len(values) <= _MOST_VALUES:
         raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
     direction = Direction.of(favourable, OutputLabels.of(model, predictions, output_range, probable=probable).classes)
-    weights = metric.weights_of(people.encoder)
     rows: list[tuple[Any, ...]] = []
-    points = Points.of(people, None if weights.splits is None else weights)
+    points = Points.of(people, None if splits_of(weights) is None else weights)
     shuffles = [np.random.default_rng(seed).permutation(where) for seed in range(_SHUFFLES)]
     for k in np.argsort([str(value) for value in values], kind="stable"):
         inside = where == k
@@ -156,7 +156,7 @@ def group_gaps(
     )
 
 
-def _largest_gap(points: Points, weights: ColumnWeights, inside: BoolArray) -> float:
+def _largest_gap(points: Points, weights: BoundMetric, inside: BoolArray) -> float:
     """Largest ``mean h(a) - mean h(b)`` of functions h in [0, 1] within the metric: the transport distance."""
     from likewise.pairs.transport import potentials
 
@@ -167,7 +167,7 @@ def _largest_gap(points: Points, weights: ColumnWeights, inside: BoolArray) -> f
     if not some.any():
         return 0.0
     first, mass = groups.first[some], mass[some]
-    if weights.splits is None:
+    if splits_of(weights) is None:
         distinct = replace(points, people=points.people.take(first), X=points.X[first])
         tally = np.maximum(np.stack([-mass, mass], axis=1), 0.0) / (n * m)
         total, *_ = largest_confidence(distinct, weights, tally)

@@ -183,13 +183,12 @@ def _errors(chance: FloatArray, good: BoolArray) -> dict[str, float]:
 
 def _near_pairs(metric: Metric, X: Any, some: npt.NDArray[np.intp], near: float) -> tuple[Any, Any]:
     """Positions in `X` of the pairs of these people at a distance of at most `near`."""
-    people = metric.encode_rows(X).take(some)
-    weights = metric.known_weights(people.encoder)
+    bound, people = metric.read(X)
+    people = people.take(some)
     first, second = [], []
     for start in range(0, len(some), _BLOCK):
         block = people.take(slice(start, start + _BLOCK))
-        D = metric.pairwise(block.table, people.table) if weights is None else weights.pairwise(block.rows, people.rows)
-        i, j = np.nonzero(near >= D)
+        i, j = np.nonzero(near >= bound.cross(block, people))
         keep = start + i < j
         first.append(some[start + i[keep]])
         second.append(some[j[keep]])

@@ -274,7 +274,9 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         )
         own = Guarantee(
             metric.scaled(1 / self.width),
-            BandBound(guarantee.curve, self.width, guarantee.slack, metric.caps_at(1 / self.width)),
+            BandBound(
+                guarantee.curve, self.width, guarantee.slack, metric.bind(inner.encoder_).caps_at(1 / self.width)
+            ),
             guarantee.level,
             basis,
             delta=guarantee.delta,

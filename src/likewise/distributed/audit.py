@@ -112,6 +112,7 @@ def audit(
         n_compared=result.n_compared,
         tolerance=tolerance,
         metric=metric,
+        labels=labels,
         favourable=direction.text,
     )
 

@@ -19,13 +19,14 @@ from likewise._frozen import Frozen
 from likewise._numba import njit
 from likewise._optional import need
 from likewise._typing import FloatArray, IntArray
-from likewise.ask import answers
+from likewise.ask import steady_answers
 from likewise.distributed.cluster import compute, delayed, reduce, shared
 from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
 from likewise.known_values import check_known
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import Metric
 from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import SearchGoal, goal_from, sampled_excesses, search_between, search_within
 from likewise.pairs.box_tree import BoxTree, SearchParameters
@@ -64,7 +65,7 @@ class RowEncoder(Frozen):
         return Points.among(People.read(self.digest, self.encoder), self.nullable, self._weights)
 
     @cached_property
-    def _weights(self) -> ColumnWeights | None:
+    def _weights(self) -> BoundMetric | None:
         return None if self.metric is None else self.metric.weights_of(self.encoder)
 
     def points(self, table: pd.DataFrame) -> Points:
@@ -127,7 +128,7 @@ class OutputReader:
             rows = rows.to_numpy(dtype=np.float64)
         classes = getattr(self.model, "classes_", _UnknownClasses())
         parts = [
-            answered_outputs(self.model, answers(self.model, part), len(part), self.output_range, classes)
+            answered_outputs(self.model, steady_answers(self.model, part), len(part), self.output_range, classes)
             for part in (rows[i : i + _BATCH] for i in range(0, len(rows), _BATCH))
         ]
         return np.concatenate([outputs for outputs, _ in parts]), parts[0][1]

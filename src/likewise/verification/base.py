@@ -13,9 +13,10 @@ import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
-from likewise.ask import Ask
+from likewise.ask import Ask, known_columns
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN, NumericColumn, is_numeric
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People, TableEncoder, is_table
 from likewise.metrics.base import Metric
 from likewise.pairs.model_outputs import OutputLabels, asked_outputs
@@ -66,7 +67,7 @@ class InputSpace:
         frame = frame_of(X).reset_index(drop=True)
         if not len(frame):
             raise InvalidInputError("X must hold at least one person; got none.")
-        known = getattr(model, "feature_names_in_", None)
+        known = known_columns(model)
         if is_table(X) and known is not None:
             absent = [name for name in known if name not in frame]
             if absent:
@@ -76,8 +77,7 @@ class InputSpace:
             raise InvalidInputError(f"X must have {n_taken} columns, as the model takes; got {len(frame.columns)}.")
         numeric, orders = [name for name in frame if is_numeric(frame[name])], {}
         if metric is not None:
-            metric.encode_rows(X)  # raises for unknown columns and refused blanks
-            kinds = metric.encoder(X)
+            kinds = metric.read(X)[0].schema  # raises for unknown columns and refused blanks
             named = frame.columns if kinds.labels is None else kinds.labels
             numeric = [name for name, number in zip(named, kinds.is_number, strict=True) if number]
             orders = {c.name: c.categories for c in kinds.columns if isinstance(c, NumericColumn) and c.categories}
@@ -243,13 +243,14 @@ class InputSpace:
         """Encoded people as the model takes them: only the columns that it has learned from, if it knows these."""
         return self.ask.taken(self.apart(rows))
 
-    def for_metric(self, metric: Metric, rows: FloatArray) -> People:
+    def bind(self, metric: Metric) -> BoundMetric:
+        """A metric bound to the columns of the people."""
+        return metric.bind(metric.encoder(self.table.to_numpy() if self.as_array else self.table))
+
+    def for_metric(self, metric: BoundMetric, rows: FloatArray) -> People:
         """Encoded people as a metric takes them."""
         table = self.ask.table(self.apart(rows))
-        if self.as_array:
-            table = table.to_numpy(dtype=np.float64)
-        known = self.table.to_numpy() if self.as_array else self.table
-        return People.read(table, metric.encoder(known))
+        return People.read(table.to_numpy(dtype=np.float64) if self.as_array else table, metric.schema)
 
     def outputs(self, rows: FloatArray) -> FloatArray:
         """Outputs of encoded people, in a form whose differences add up to the total variation."""

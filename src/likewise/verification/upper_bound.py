@@ -15,13 +15,21 @@ from likewise.exceptions import UnprovableError
 from likewise.inspection.linear import is_linear
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
-from likewise.metrics.base import Metric
-from likewise.verification.additive_bounds import AdditiveModel, finite_problem, largest_change, largest_excess
+from likewise.kernel.metric import BoundMetric
+from likewise.verification.additive_bounds import (
+    AdditiveModel,
+    finite_problem,
+    largest_change,
+    largest_excess,
+    largest_softmax,
+    softmax_problem,
+)
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import NumericDomain
 from likewise.verification.interaction_bounds import InteractionModel, prove_interactions
 from likewise.verification.network_bounds import prove_network
 from likewise.verification.network_model import NetworkModel
+from likewise.verification.softmax_bounds import bound_softmax
 from likewise.verification.tree_bounds import TreeBound, bound_trees, interval_bound
 from likewise.verification.tree_model import TreeModel
 from likewise.verification.tree_problem import Variables
@@ -74,6 +82,8 @@ def prove_sum(space: InputSpace, columns: Sequence[int], limits: Limits) -> Proo
 def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
     """The closed form and, if it is not attained and the domain is finite, a search over boxes."""
     space = model.space
+    if model.curve is None:
+        return _prove_softmax(model, columns, limits)
     proven, a, b = largest_change(model, columns)
     how = "closed form, as the score is a sum of functions of single columns"
     fine = bool((space.holds(a[None]) & space.holds(b[None])).all())
@@ -103,6 +113,24 @@ def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits)
         result.n_boxes,
         stopped=result.stopped,
     )
+
+
+def _prove_softmax(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
+    """The closed form for any scores, and a search over the scores that the other columns can give."""
+    proven, a, b = largest_softmax(model, columns)
+    how = "closed form, as the scores are sums of functions of single columns"
+    ignored = "; the rules of the domain were not used" if model.space.rules else ""
+    problem = softmax_problem(model, columns)
+    if problem is None:
+        return Proof(proven, how + ignored, [(a, b)])
+    exact = problem.by_enumeration()
+    if exact is not None:
+        return Proof(
+            min(proven, exact), "all people of the domain were tried, by the parts of the scores" + ignored, []
+        )
+    found, n_boxes, stopped = bound_softmax(problem, limits)
+    how += f", and {n_boxes:,} boxes of their differences were bounded"
+    return Proof(min(proven, found), how + ignored, [(a, b)], n_boxes, stopped=stopped)
 
 
 def prove_trees(
@@ -243,18 +271,17 @@ def _within_rules(model: TreeModel, result: TreeBound, columns: Sequence[int]) -
     return a, b
 
 
-def prove_excess(space: InputSpace, metric: Metric, limits: Limits) -> Proof:
+def prove_excess(space: InputSpace, weights: BoundMetric, limits: Limits) -> Proof:
     """The upper bound by whatever method fits the model and the metric."""
     try:
-        encoder = space.for_metric(metric, space.rows[:1]).encoder
-        weights = metric.known_weights(encoder)
-        if weights is None:
+        encoder = weights.schema
+        if not weights.has_parts:
             raise UnprovableError("the metric is a function, whose values are known only at given rows")
         if encoder.labels is not None and list(encoder.labels) != list(space.encoder.names):
             raise UnprovableError("the columns of the metric are not those of X, in this order")
         for column in space.encoder.columns:
-            listed = getattr(metric, "order", {}).get(column.name)
-            if listed is not None and getattr(column, "categories", None) != tuple(listed):
+            own = encoder.columns[list(space.encoder.names).index(column.name)]
+            if getattr(own, "categories", None) not in (None, getattr(column, "categories", None)):
                 raise UnprovableError(f"the metric orders {column.name!r} otherwise than the table does")
         n_numbers = max(1, int((weights.is_number & weights.matters).sum()))
         # ||z||_p >= n^(1/p - 1) ||z||_1 over n numbers.
