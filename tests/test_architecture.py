@@ -144,3 +144,23 @@ def test_nothing_else_asks_a_model(path):
 def test_control_a_model_that_is_asked_elsewhere_is_caught(line):
     assert list(asking(line)) == [1]
     assert list(asking("self.predict_proba(X); answers(model, X, 'predict'); hasattr(model, 'predict')")) == []
+
+
+# -- a metric is described, then bound once ----------------------------------------------------------------------------
+
+
+def made(source, name):
+    """Lines that call a class by its name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
+            yield node.lineno
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_bound_metrics_are_made_in_the_kernel_alone(path):
+    if package_of(path) != "kernel":
+        assert list(made(path.read_text(encoding="utf-8"), "BoundMetric")) == []
+
+
+def test_control_a_bound_metric_made_elsewhere_is_caught():
+    assert list(made("x = 1\nkernel.metric.BoundMetric(1)\nBoundMetric()", "BoundMetric")) == [2, 3]

@@ -222,12 +222,12 @@ def test_mahalanobis_weights_hold_for_scaled_and_turned_encoders_only():
         metric = MahalanobisMetric(components, p, feature_names=["a", "b", "c"])
         rows = metric.encode_rows(X)
         for factor in (1 / 3, 7.0):
-            there = metric.scaled(factor).weights_of(rows.encoder).pairwise(rows.rows, rows.rows)
+            there = metric.scaled(factor).bind(rows.encoder).pairwise(rows.rows, rows.rows)
             np.testing.assert_allclose(there, metric.scaled(factor).pairwise(X), rtol=0, atol=1e-12)
         other = np.array(metric.components)
         other[0, 0] *= 1 + 1e-6
         with pytest.raises(InvalidInputError, match="weighs directions"):
-            metric.with_params(components=other).weights_of(rows.encoder)
+            metric.with_params(components=other).bind(rows.encoder)
 
 
 # -- orders of categories ----------------------------------------------------------------------------------------------

@@ -236,7 +236,7 @@ def network(link, widths, seed=0, p=2.0):
     metric = METRIC.with_params(p=p)
     X, _ = people(60, seed)
     encoded = metric.encode_rows(X)
-    columns = metric.weights_of(encoded.encoder)
+    columns = metric.bind(encoded.encoder)
     used = np.flatnonzero(columns.matters)
     samples = WeightedSamples.from_data(encoded.rows[:, used], np.zeros(len(X)), None)
     inputs, rng = read_columns(samples, used, columns), np.random.default_rng(seed)

@@ -7,11 +7,13 @@ lower one is favourable, and no number says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from likewise._typing import FloatArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
 
@@ -76,18 +78,97 @@ def known_favourable(labels: Sequence[Any], question: Any = None) -> Any:
 def label_of(given: Any, labels: Sequence[Any], parameter: str = "favourable", option: str = "--favourable") -> Any:
     """The label that was named, by itself or, as on a command line, by its text; raises if there is none."""
     for label in labels:
-        if _is_label(given, label):
+        if is_label(given, label):
             return label
     for label in labels:
         if isinstance(given, str) and given == str(label):
             return label
     listed = ", ".join(map(str, labels))
-    raise InvalidInputError(f"{parameter} must be one of {[*labels]}; got {short_repr(given)}.").in_commands(
+    what = "classes" if parameter == "favourable" else "decisions"
+    raise InvalidInputError(f"{parameter} must be one of the {what} {[*labels]}; got {short_repr(given)}.").in_commands(
         f"{option} must be one of {listed}; got {str(given)!r}."
     )
 
 
-def _is_label(value: Any, label: Any) -> bool:
+def column_of(favourable: Any, classes: Any) -> int:
+    """Position of the favourable class; None is the one that is known by its word, or else the last one."""
+    labels: list[Any] = classes.tolist()
+    if favourable is None:
+        known = known_favourable(labels)
+        return len(labels) - 1 if known is None else labels.index(known)
+    return labels.index(label_of(favourable, labels))
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Which of two outputs is better for a person.
+
+    Attributes
+    ----------
+    sign : {1, -1, 0}
+        Whether the higher or the lower one is; 0 if that is not known.
+    position : int or None
+        Of several outputs, the one that counts.
+    text : str
+        What is favourable, in words; empty if it is not known.
+    """
+
+    sign: int = 0
+    position: int | None = None
+    text: str = ""
+
+    @classmethod
+    def of(cls, favourable: Any, classes: Sequence[Any] | None, n_outputs: int = 1) -> Direction:
+        """Of outputs that are probabilities of `classes`, of two the last one's, or of numbers (None).
+
+        Parameters
+        ----------
+        favourable : class label, "high", "low" or None
+            None is known only if the classes are two known words. A class that is called "high" or "low" is meant
+            before the end of the score.
+
+        Examples
+        --------
+        >>> Direction.of("paid", ["default", "paid"]).sign, Direction.of("paid", ["paid", "z"]).sign
+        (1, -1)
+        >>> Direction.of("low", None).text, Direction.of(None, ["default", "paid"]).text, Direction.of(None, [0, 1])
+        ('a lower score', "'paid'", Direction(sign=0, position=None, text=''))
+        """
+        labels = [] if classes is None else list(classes)
+        if favourable is None:
+            favourable = known_favourable(labels)
+        if favourable is None:
+            return cls()
+        texts = {str(label) for label in labels}
+        if n_outputs == 1 and isinstance(favourable, str) and favourable in (HIGH, LOW) and favourable not in texts:
+            return cls(1, text="a higher score") if favourable == HIGH else cls(-1, text="a lower score")
+        if not labels:
+            ends = "'high' or 'low'" if n_outputs == 1 else "left out"
+            raise InvalidInputError(
+                f"favourable must be {ends}, as these outputs name no classes; got {short_repr(favourable)}."
+            ).in_commands(f"--favourable must be high or low, as the scores name no classes; got {favourable}.")
+        label = label_of(favourable, labels)
+        where, text = labels.index(label), f"'{label}'"
+        return cls(1, where, text) if n_outputs > 1 else cls(1 if where == len(labels) - 1 else -1, text=text)
+
+    @property
+    def end(self) -> str | None:
+        """The favourable end of a single score."""
+        return {1: HIGH, -1: LOW}.get(self.sign)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the one with the better output, or with the higher one, is called; and the other."""
+        return ("favoured", "disfavoured") if self.sign else ("higher", "lower")
+
+    def gains(self, outputs: FloatArray) -> FloatArray:
+        """The output that counts, the last axis of `outputs`, turned so that more is better (or higher)."""
+        gains: FloatArray = outputs[..., self.position or 0]
+        return -gains if self.sign < 0 else gains
+
+
+def is_label(value: Any, label: Any) -> bool:
+    """Whether a value is this label; 1 is not True."""
     return (
         isinstance(value, str | Real | np.generic)
         and isinstance(value, bool | np.bool_) <= isinstance(label, bool | np.bool_)

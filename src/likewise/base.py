@@ -159,8 +159,9 @@ class ConstrainedEstimator(BaseEstimator, ABC):
             if metric is None:
                 found = linear_weights(people.rows, y, classify=self._classify, sample_weight=weights)
                 metric = WeightedLp(found, feature_names=people.encoder.labels)
-            metric.check_people(people)
-            metric = metric.as_learned(people.encoder)
+            bound = metric.bind(people.encoder)
+            bound.check_people(people)
+            metric = bound.description
             self.scorer_ = self.learn(people, y, weights, metric)
             self.encoder_ = people.encoder
             warn_if_vacuous(self.guarantee_, people)
@@ -227,7 +228,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         metric = self.guarantee_.metric
         people = read_for_predict(X, self, self.encoder_)
         if np.isnan(people.rows).any():  # the columns themselves were checked in `fit`
-            metric.check_people(people)
+            metric.bind(people.encoder).check_people(people)
         return people
 
     def _by_partition(self, method: Callable[[Any], Any], X: Any, empty: Any) -> Any:

@@ -9,7 +9,7 @@ from scipy.stats import norm
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
 from likewise.additive.binning import bin_columns, choose_knots, locate, slot_shares
 from likewise.additive.objective import LogLoss, PartialLoss, ProbitLoss, SoftmaxLoss, SquaredLoss
-from likewise.metrics.base import ColumnWeights
+from parts import of_parts
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.normal(size=(3, 20))
@@ -73,7 +73,7 @@ def test_people_stand_between_knots_and_beyond_them_at_the_ends():
 
 def binned(rows, weights, missing=np.nan, numbers=(True, True, False)):
     n = rows.shape[1]
-    metric = ColumnWeights(np.ones(n), np.array(numbers[:n]), np.array([np.nan, missing, np.nan][:n]), 1.0)
+    metric = of_parts(np.ones(n), np.array(numbers[:n]), np.array([np.nan, missing, np.nan][:n]), 1.0)
     return bin_columns(rows, weights / weights.sum(), metric, 8)
 
 

@@ -24,10 +24,10 @@ from likewise import (
 )
 from likewise.additive.shapes import Shape, SumOfShapes, constrain
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import ColumnWeights
 from likewise.metrics.categories import closure
 from likewise.scorecard.recourse import Column, smallest_change
 from likewise.verify_card import NotProvenError, prove
+from parts import of_parts
 
 JOBS = ["clerk", "teacher", "farmer", "smith"]
 GROUPS = {"job": {"within": 0.25, "groups": [JOBS[:2], JOBS[2:], ["pilot"]]}}
@@ -55,7 +55,7 @@ def test_no_two_levels_differ_by_more_than_their_distance(shape):
     X, y = strong_effects()
     metric = TableMetric({"age": 0.01}, {"job": 0.3}, **shape)
     model = AdditiveClassifier(metric).fit(X, y)
-    weights = metric.weights_of(model.encoder_)
+    weights = metric.bind(model.encoder_)
     levels, table = levels_of(model), weights.tables[1]
     allowed = 4 * 0.3 * table
     gaps = np.abs(np.subtract.outer(levels, levels))
@@ -115,7 +115,7 @@ def test_whatever_an_optimiser_found_is_brought_within_the_distances(seed):
     np.fill_diagonal(table, 0.0)
     table = closure(np.where(rng.random(table.shape) < 0.1, 0.0, table)) if seed % 3 else closure(table)
     table = np.minimum(table, table.T)
-    weights = ColumnWeights(
+    weights = of_parts(
         np.array([float(10.0 ** rng.uniform(-6, 0))]), np.array([False]), np.array([np.nan]), 1.0, {0: table}
     )
     wild = Shape(0, None, rng.normal(0, 10.0 ** rng.uniform(-6, 3), (2, k)), rng.normal(0, 1, 2))
@@ -128,13 +128,13 @@ def test_whatever_an_optimiser_found_is_brought_within_the_distances(seed):
 
 def test_a_level_beyond_its_distance_is_seen():
     table = np.array([[0, 0.2, 1], [0.2, 0, 1], [1, 1, 0.0]])
-    weights = ColumnWeights(np.array([0.5]), np.array([False]), np.array([np.nan]), 1.0, {0: table})
+    weights = of_parts(np.array([0.5]), np.array([False]), np.array([np.nan]), 1.0, {0: table})
     inside = SumOfShapes(np.zeros(1), (Shape(0, None, np.array([[0.0, 0.39]]), np.zeros(1)),), 40)
     assert inside.used(weights, 4.0)[0] <= 1
     beyond = SumOfShapes(np.zeros(1), (Shape(0, None, np.array([[0.0, 0.41]]), np.zeros(1)),), 40)
     assert beyond.used(weights, 4.0)[0] > 1  # 0.41 > 4 * 0.5 * 0.2
     equal = SumOfShapes(np.zeros(1), (Shape(0, None, np.array([[0.0, 1e-9]]), np.zeros(1)),), 40)
-    none = ColumnWeights(np.array([0.5]), np.array([False]), np.array([np.nan]), 1.0, {0: table * (table != 0.2)})
+    none = of_parts(np.array([0.5]), np.array([False]), np.array([np.nan]), 1.0, {0: table * (table != 0.2)})
     assert equal.used(none, 4.0)[0] > 1
 
 

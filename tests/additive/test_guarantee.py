@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from likewise import WeightedLp
 from likewise.additive.scorer import AdditiveScorer, additive_guarantee
 from likewise.additive.shapes import Shape, SumOfShapes, constrain, on_grid
+from likewise.kernel.distance import dual
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
-from likewise.metrics.base import ColumnWeights, dual
+from parts import of_parts
 
 PS = [1.0, 1.5, 2.0, 3.0, np.inf]
 PAIRS = 25_000  # per example; with 8 examples for each of 5 exponents: a million
@@ -22,7 +23,7 @@ def columns(rng, p):
     scales = np.array([*10.0 ** rng.uniform(-3, 1, 4), *rng.uniform(0.05, 1, 2), 0.0, 0.0])
     is_number = np.array([True, True, True, True, False, False, True, False])
     missing = np.where(np.arange(8) == 3, rng.uniform(0.05, 1), np.where(np.arange(8) == 6, 0.0, np.nan))
-    return ColumnWeights(scales, is_number, missing, p)
+    return of_parts(scales, is_number, missing, p)
 
 
 def random_shapes(rng, weights, unit, n_functions):

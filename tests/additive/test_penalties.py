@@ -13,12 +13,12 @@ from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import effective_n_samples
 from likewise.additive.objective import LogLoss, Objective, SquaredLoss
 from likewise.additive.solver import choose_penalties
-from likewise.metrics.base import ColumnWeights
+from parts import of_parts
 
 
 def problem_of(rows, loss, numbers):
     n, columns = rows.shape
-    weights = ColumnWeights(np.full(columns, 100.0), np.array(numbers), np.full(columns, np.nan), 1.0)
+    weights = of_parts(np.full(columns, 100.0), np.array(numbers), np.full(columns, np.nan), 1.0)
     parts = bin_columns(rows, np.full(n, 1 / n), weights, 12)
     layout = Layout(parts, weights, 1.0, {}, np.ones(columns))
     return Objective(layout, loss, np.full(n, 1 / n), np.zeros(len(parts)), n)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from likewise.additive.kernels import points
 from likewise.additive.shapes import Shape, SumOfShapes, _clipped, constrain, on_grid
 from likewise.exceptions import UnsolvedError
-from likewise.metrics.base import ColumnWeights
+from parts import of_parts
 
 
 def numbers(scale, missing=np.nan, p=1.0):
-    return ColumnWeights(np.array([scale]), np.array([True]), np.array([missing]), p)
+    return of_parts(np.array([scale]), np.array([True]), np.array([missing]), p)
 
 
 def evaluate(model, x):
@@ -95,7 +95,7 @@ def test_a_missing_number_at_distance_0_leaves_nothing_to_tell():
 
 def test_the_share_used_does_not_depend_on_who_made_the_shapes():
     """Half of the limit is half of it; for p = 2, two columns at 0.6 and 0.8 use all of it."""
-    weights = ColumnWeights(np.ones(2), np.ones(2, bool), np.full(2, np.nan), 2.0)
+    weights = of_parts(np.ones(2), np.ones(2, bool), np.full(2, np.nan), 2.0)
     knots = np.array([0.0, 1.0])
     one = on_grid(np.zeros(1), [Shape(0, knots, np.array([[0.0, 2.0]]), None)])
     assert one.used(weights, 4.0)[0] == pytest.approx(0.5, rel=1e-9)
@@ -118,7 +118,7 @@ def test_sums_are_exact_in_any_order():
 
 
 def category(scale):
-    return ColumnWeights(np.array([scale, 1.0]), np.array([False, True]), np.full(2, np.nan), 1.0)
+    return of_parts(np.array([scale, 1.0]), np.array([False, True]), np.full(2, np.nan), 1.0)
 
 
 def test_a_category_that_was_not_seen_counts_in_the_range():
@@ -154,7 +154,7 @@ def test_the_steepest_gap_counts():
 @pytest.mark.parametrize(("p", "together"), [(1, 0.8), (1.5, (0.6**3 + 0.8**3) ** (1 / 3)), (2, 1.0), (np.inf, 1.4)])
 def test_columns_share_the_dual_norm(p, together):
     """Two columns at 0.6 and 0.8 of what each may do alone: the norm of both with 1/p + 1/q = 1."""
-    weights = ColumnWeights(np.ones(2), np.ones(2, bool), np.full(2, np.nan), float(p))
+    weights = of_parts(np.ones(2), np.ones(2, bool), np.full(2, np.nan), float(p))
     knots = np.array([0.0, 1.0])
     shapes = [Shape(i, knots, np.array([[0.0, rise]]), None) for i, rise in enumerate((2.4, 3.2))]
     assert on_grid(np.zeros(1), shapes).used(weights, 4.0)[0] == pytest.approx(together, rel=1e-9)
@@ -221,7 +221,7 @@ def cards(draw):
             missing[i] = draw(st.sampled_from([0.0, 1e-13, 0.3, 0.5, 1.0, 100.0])) * scales[i]
             other = values.mean(axis=1) + unit * missing[i] * rng.uniform(-2, 2, n_functions)
         shapes.append(Shape(i, knots, values, other))
-    weights = ColumnWeights(np.where(numeric, scales**p if p == 2 else scales, scales), numeric, missing, p)
+    weights = of_parts(np.where(numeric, scales**p if p == 2 else scales, scales), numeric, missing, p)
     return offset + rng.normal(size=n_functions), shapes, weights, unit
 
 
@@ -276,7 +276,7 @@ def test_rises_that_are_rounded_towards_0_lead_no_further_from_a_missing_number(
     wavy = step * np.cumsum([[0.0, 1, 1, -3, 1, 1, -3]], axis=1)
     shapes = [Shape(0, np.arange(7.0), wavy, np.zeros(1)), Shape(1, np.arange(2.0), np.array([[0.0, 0.25]]), None)]
     scales = np.array([3.001 * step, 0.25])
-    weights = ColumnWeights(scales**2, np.ones(2, bool), np.array([2.001 * step, np.nan]), 2.0)
+    weights = of_parts(scales**2, np.ones(2, bool), np.array([2.001 * step, np.nan]), 2.0)
     model = constrain(np.ones(1), shapes, weights, 1.0)
     assert model.bits == 49
     assert exactly_used(model, weights, 1.0) <= 1

@@ -14,7 +14,7 @@ from likewise.additive.design_matrix import Layout, constant
 from likewise.additive.objective import LogLoss, Objective, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.qp import Limits
 from likewise.additive.solver import solve, solve_in_blocks
-from likewise.metrics.base import ColumnWeights
+from parts import of_parts
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def labels(rows):
 
 def columns(p=1.0, missing=np.nan):
     is_number = np.array([True, True, True, False])
-    return ColumnWeights(np.array([0.3, 0.1, 0.2, 0.15]), is_number, np.array([missing, np.nan, np.nan, np.nan]), p)
+    return of_parts(np.array([0.3, 0.1, 0.2, 0.15]), is_number, np.array([missing, np.nan, np.nan, np.nan]), p)
 
 
 def problem_of(rows, weights, loss, *, penalty=1e-3, signs=None, unit=4.0):

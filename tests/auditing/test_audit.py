@@ -214,8 +214,8 @@ def test_both_scores_are_shown_and_of_several_classes_those_that_differ_most():
     assert set(asked["outcome"]) == {"yes"}
     np.testing.assert_allclose(asked["score_a"], model.predict_proba(X)[asked["row_a"], 1])
     np.testing.assert_allclose((asked["score_a"] - asked["score_b"]).abs(), asked["difference"])
-    assert asked["favoured"].tolist() == np.where(asked["score_a"] > asked["score_b"], "a", "b").tolist()
-    assert [of_one["favoured"][0], named["favoured"][0]] == ["b", "a"]
+    assert asked["higher"].tolist() == np.where(asked["score_a"] > asked["score_b"], "a", "b").tolist()
+    assert [of_one["higher"][0], named["higher"][0]] == ["b", "a"]
 
 
 @pytest.mark.parametrize("p", [1, 1.5, 2])
@@ -229,7 +229,7 @@ def test_pairs_above_larger_excesses_are_counted_beside_those_above_the_distance
     expected = [by_hand(model.predict_proba(rows) / 2, rows, metric, max(t, 1e-9))[0] for t in thresholds]
     assert result.n_above == dict(zip(thresholds, expected, strict=True))
     assert result.n_violations == expected[0] > expected[1] > expected[2] > expected[3] == 0
-    assert f"{expected[1]:,} by more than 0.05" in result.coverage
+    assert f"{expected[1]:,} by more than 5 points" in result.coverage
 
 
 def test_all_kinds_of_models_can_be_audited():

@@ -52,7 +52,7 @@ def test_the_points_of_a_search_have_the_distances_of_the_metric(shape):
     table, _ = some_people(60, 0)
     metric = TableMetric({"age": 0.01}, {"c": 0.5, "d": 0.1}, missing={"age": 0.2}, **shape)
     people = metric.encode_rows(table)
-    weights = metric.weights_of(people.encoder)
+    weights = metric.bind(people.encoder)
     points = Points.of(people, weights)
     a, b = np.triu_indices(60, 1)
     np.testing.assert_allclose(points.gaps(a, b) @ points.scales(weights), metric.pairwise(table)[a, b], atol=1e-12)

@@ -95,7 +95,7 @@ def with_values(X, given):
 def check_directions(table, values, column, scores, limited):
     """Every two values: who is favoured on average, by how much, for how many, and by how much at most."""
     n = len(scores[0])
-    rows = {(category(row["favoured"]), category(row["over"])): row for row in table.to_dict("records")}
+    rows = {(category(row["higher"]), category(row["lower"])): row for row in table.to_dict("records")}
     assert len(rows) == len(values) * (len(values) - 1) // 2
     assert table["mean"].is_monotonic_decreasing
     for a, b in itertools.permutations(range(len(values)), 2):

@@ -54,8 +54,8 @@ def test_counts_are_those_of_all_pairs(scale, at_once, monkeypatch):
     exceeds = np.abs(scores[:, None] - scores) > distances
     higher = scores[None, :] > scores[:, None]
     truth = pd.DataFrame({"row": range(n), "score": scores, "n_comparators": exceeds.sum(axis=1)})
-    truth = truth.assign(n_favoured=(exceeds & higher).sum(axis=1), n_disfavoured=(exceeds & ~higher).sum(axis=1))
-    truth = truth.sort_values(["n_favoured", "n_comparators", "row"], ascending=[False, False, True])
+    truth = truth.assign(n_higher=(exceeds & higher).sum(axis=1), n_lower=(exceeds & ~higher).sum(axis=1))
+    truth = truth.sort_values(["n_higher", "n_comparators", "row"], ascending=[False, False, True])
     pd.testing.assert_frame_equal(found.people, truth.reset_index(drop=True), check_dtype=False)
     assert found.n_violations == exceeds.sum() // 2 > 0
     race, rows = X["race"].map(str), found.groups.set_index("value")
@@ -63,7 +63,7 @@ def test_counts_are_those_of_all_pairs(scale, at_once, monkeypatch):
     for value in race.unique():
         across = exceeds & (race == value).to_numpy()[:, None] & (race != value).to_numpy()
         wins, row = int((across & ~higher).sum()), rows.loc[value]
-        assert (row["n_people"], row["n_pairs"], row["n_favoured"]) == ((race == value).sum(), across.sum(), wins)
+        assert (row["n_people"], row["n_pairs"], row["n_higher"]) == ((race == value).sum(), across.sum(), wins)
         assert row["share"] == wins / across.sum()
     assert found.rate == pytest.approx(exceeds.sum() / (n * (n - 1)))
     assert found.rate_interval == pytest.approx(pair_rate_interval(found.rate, n))

@@ -20,9 +20,9 @@ def steep(people):
 
 
 def evaluator_of(metric, tolerance=0.01):
-    people = metric.encode_rows(GROUPS.reshape(-1, 2))
-    space = build_search_space(metric, people.encoder, people.rows, [np.empty(0)] * 2)
-    return PairEvaluator(space, steep, metric, lambda distance: 0.9 * distance, 1.0, tolerance)
+    bound, people = metric.read(GROUPS.reshape(-1, 2))
+    space = build_search_space(bound, people.rows, [np.empty(0)] * 2)
+    return PairEvaluator(space, steep, lambda distance: 0.9 * distance, 1.0, tolerance)
 
 
 def by_hand(group, tolerance=0.01):

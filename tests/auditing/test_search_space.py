@@ -23,8 +23,8 @@ PEOPLE = pd.DataFrame(
 
 
 def space():
-    people = METRIC.encode_rows(PEOPLE)
-    return build_search_space(METRIC, people.encoder, people.rows, [np.empty(0)] * 6)
+    bound, people = METRIC.read(PEOPLE)
+    return build_search_space(bound, people.rows, [np.empty(0)] * 6)
 
 
 def test_every_category_a_missing_one_that_occurred_and_one_that_did_not_occur_are_tried():
@@ -47,6 +47,6 @@ def test_ranges_are_those_of_the_people_and_a_distance_of_1_is_a_weight_away():
 
 def test_numbers_are_tried_at_those_of_the_people_and_halfway_between():
     metric = WeightedLp([0.1])
-    people = metric.encode_rows([[0.0], [4.0], [1.0]])
-    (places,) = build_search_space(metric, people.encoder, people.rows, [np.array([9.0])]).breakpoints
+    bound, people = metric.read([[0.0], [4.0], [1.0]])
+    (places,) = build_search_space(bound, people.rows, [np.array([9.0])]).breakpoints
     assert {0.0, 0.5, 1.0, 2.5, 4.0, 9.0} <= set(places.tolist())

@@ -35,17 +35,15 @@ def test_every_tactic_makes_the_pairs_it_is_asked_for_and_asks_about_fewer_peopl
     monkeypatch.setattr(strategies, "_MIN_GROUPS", places)
     X, _ = applicants()
     metric = tabular(2)
-    people = metric.encode_rows(X)
+    bound, people = metric.read(X)
     asked = []
 
     def outputs(some):
         asked.append(len(some))
         return some.rows[:, :1] / 100
 
-    space = build_search_space(
-        metric, people.encoder, people.rows, [np.empty(0)] * len(people.encoder.names), with_tables=False
-    )
-    evaluator = PairEvaluator(space, outputs, metric, lambda distance: distance, 1.0, 1e-9)
+    space = build_search_space(bound, people.rows, [np.empty(0)] * len(people.encoder.names), with_tables=False)
+    evaluator = PairEvaluator(space, outputs, lambda distance: distance, 1.0, 1e-9)
     for strategy in strategies_for(space):
         strategy(evaluator, np.random.default_rng(0), 60_000)
     assert set(evaluator.tried) == {"random", "borders", "categories", "lines", "slopes", "climbing"}

@@ -42,7 +42,7 @@ def test_effect_of_a_scikit_learn_model(files):
     assert told["meets"]
     assert {row["column"] for row in told["pair"]} == {*EVERYBODY, "score"}
     assert {row["column"] for row in told["domain"]} == {*EVERYBODY}
-    assert told["directions"][0]["favoured"] == "m"
+    assert told["directions"][0]["higher"] == "m"
 
 
 def test_effect_writes_people_and_has_a_gate(files):

@@ -32,6 +32,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.bounds import BandBound, Bound, LoosenedBound
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.links import LINKS
+from likewise.kernel.metric import BoundMetric
 
 KEY = b"a key of 21 bytes...!"
 METRIC = WeightedLp([0.4, 0.1])
@@ -334,7 +335,7 @@ def test_decisions_are_within_a_metric_of_tables(shape, width, threshold):
 @pytest.mark.parametrize("broken", ["curve", "shapes"])
 def test_control_a_metric_that_is_capped_but_taken_for_exact_is_found_out(broken, monkeypatch):
     if broken == "curve":
-        monkeypatch.setattr(TableMetric, "caps_at", lambda self, factor: False)
+        monkeypatch.setattr(BoundMetric, "caps_at", lambda self, factor: False)
         metric = TableMetric({"years": 0.02}, {"job": 0.9}, missing={"years": 0.4})
     else:
         scaled = TableMetric.scaled

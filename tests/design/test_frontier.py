@@ -87,7 +87,7 @@ def test_mean_distance_is_that_of_all_pairs(frontier):
         a, b = np.repeat(np.arange(200), 200), np.tile(np.arange(200), 200)
         part = X.iloc[:200]
         shares, encoder = np.full(200, 1 / 200), point.card.encoder_
-        columns = point.metric.weights_of(encoder)
+        columns = point.metric.bind(encoder)
         costs = Costs.of(point.metric.encode_rows(part, encoder).rows, shares, columns.is_number)
         expected = columns.scales @ costs.weights + np.nan_to_num(columns.missing) @ costs.missing
         assert point.metric(part.iloc[a], part.iloc[b]).mean() == pytest.approx(expected, rel=1e-9)
@@ -227,7 +227,7 @@ def test_gains_are_equal_per_unit_of_mean_distance(frontier):
     rows = metric.encode_rows(X, encoder)
     gains, blanks = weight_gains(point.card, rows, y, None)
     costs = Costs.of(rows.rows, np.full(len(X), 1 / len(X)), encoder.is_number)
-    columns = metric.weights_of(encoder)
+    columns = metric.bind(encoder)
     for i in np.flatnonzero(columns.matters):
         spent = 0.1 * columns.weights[i] * costs.weights[i]
         if spent > 1e-4:

@@ -10,7 +10,7 @@ from likewise.additive.binning import bin_columns
 from likewise.additive.design_matrix import Layout
 from likewise.additive.objective import LogLoss, Objective, SoftmaxLoss, SquaredLoss
 from likewise.design.joint import Costs, JointProblem, WeightBounds
-from likewise.metrics.base import ColumnWeights
+from parts import of_parts
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ NEAR = {3: np.array([[0, 0.1, 1, 1], [0.1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
 def joint(rows, outcome, lower=None, upper=None, penalty=1e-3, tables=None):
     loss, n = OUTCOMES[outcome](np.random.default_rng(1), rows), len(rows)
     is_number, missing = np.array([True, True, True, False]), np.array([np.nan, 1.0, np.nan, np.nan])
-    columns = ColumnWeights(np.array([1e3, 1e3, 1e3, 1.0]), is_number, missing, 1.0, tables or {})
+    columns = of_parts(np.array([1e3, 1e3, 1e3, 1.0]), is_number, missing, 1.0, tables or {})
     shares = np.full(n, 1 / n)
     parts = bin_columns(rows, shares, columns, 5)
     layout = Layout(parts, columns, UNITS[outcome], {}, np.ones(4))

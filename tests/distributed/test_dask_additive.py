@@ -147,7 +147,7 @@ def test_files_are_read_by_their_path_and_the_outcome_by_its_name(tmp_path):
 
 def test_control_sums_over_other_blocks_have_other_bits(monkeypatch):
     rows, weights = X[["income"]].to_numpy(), RNG.random(N)
-    part = bins.bin_columns(rows, np.full(N, 1 / N), WeightedLp([0.2]).weights_of(ArrayEncoder(1)), 5)
+    part = bins.bin_columns(rows, np.full(N, 1 / N), WeightedLp([0.2]).bind(ArrayEncoder(1)), 5)
     sums = slot_sums(part, weights, 1)
     np.testing.assert_array_equal(slot_sums(part, weights, 2), sums)
     monkeypatch.setattr(bins, "BLOCK", 170)

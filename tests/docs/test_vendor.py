@@ -42,7 +42,7 @@ def test_the_effect(results):
     assert woman == lowest
     outside = 1 - names["domain"].holds(names["people"].round({"loan_to_price": 2})).mean()
     (direction,) = found.directions.to_dict("records")
-    assert direction["favoured"] == "male"
+    assert direction["higher"] == "male"
     low, high = (100 * end for end in found.mean_interval)
     for words in (
         f"{100 * found.mean:.1f} points on average, {low:.1f} to {high:.0f} in the population at 95%, and "
@@ -62,8 +62,8 @@ def test_who_is_favoured_and_by_how_much_groups_differ(results):
     groups = {row["value"]: row for row in told["audit"]["groups"]}
     men, gap = groups["male"], names["gaps"].gaps.iloc[0]
     for words in (
-        f"Here men have the higher score in {men['share']:.0%} of {men['n_pairs']:,} pairs.",
-        f"of these pairs {men['n_alike']} exceed the distance and differ in sex, and men have the higher score in "
+        f"Here men have the better score in {men['share']:.0%} of {men['n_pairs']:,} pairs.",
+        f"of these pairs {men['n_alike']} exceed the distance and differ in sex, and men have the better score in "
         f"{men['share_alike']:.0%} of them, with p = {men['p_value']:.2f}",
         f"if sex were drawn by lot, here {100 * gap['shuffled']:.0f} points of {100 * gap['allowed']:.0f}, so that",
         f"The gap here is {100 * abs(gap['gap']):.0f} points, "

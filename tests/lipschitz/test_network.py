@@ -39,7 +39,7 @@ def people_of(metric, n=60, seed=0):
 
 def network(metric, people, widths=(8, 7, 1), seed=0, size=1.0):
     """A finished network with random weights, as steep as allowed where `size` is large."""
-    columns = metric.weights_of(people.encoder)
+    columns = metric.bind(people.encoder)
     used = np.flatnonzero(columns.matters)
     inputs = read_columns(WeightedSamples.from_data(people.rows[:, used], np.zeros(len(people)), None), used, columns)
     rng = np.random.default_rng(seed)
@@ -71,7 +71,7 @@ METRICS = [
 
 def excess(layers, metric, people, others):
     """Largest difference of scores minus distance, over pairs row by row."""
-    distance = metric.weights_of(people.encoder).distances(people.rows, others.rows)
+    distance = metric.bind(people.encoder).distances(people.rows, others.rows)
     gap = np.abs(layers.scores(people.rows) - layers.scores(others.rows)).max(axis=1)
     return float((gap - distance).max())
 

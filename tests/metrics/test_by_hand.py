@@ -128,6 +128,6 @@ def test_only_a_number_that_matters_and_may_be_missing_breaks_the_triangle_inequ
 @pytest.mark.parametrize("n", [6, 7])
 def test_distances_of_many_people_are_those_of_pairs_in_every_block(n, monkeypatch):
     """Three people at a time: the last block is full for 6 people, and has one for 7."""
-    monkeypatch.setattr("likewise.metrics.base._CELLS_AT_ONCE", 3 * n)
+    monkeypatch.setattr("likewise.kernel.distance._CELLS_AT_ONCE", 3 * n)
     places = np.arange(float(n)) ** 2
     np.testing.assert_array_equal(WeightedLp([0.5]).pairwise(places[:, None]), 0.5 * np.abs(places[:, None] - places))

@@ -127,7 +127,7 @@ def test_a_listed_category_that_nobody_has_keeps_its_distances(table):
     metric = TableMetric({}, {"job": 0.1}, groups={"job": GROUPS})
     encoder = metric.encoder(table)
     others = metric.encode_rows(people(job=["clerk", "teacher", "pilot"]), encoder)
-    weights = metric.weights_of(encoder)
+    weights = metric.bind(encoder)
     np.testing.assert_allclose(weights.distances(others.rows[0], others.rows), [0, 0.03, 0.1])
 
 
@@ -145,7 +145,7 @@ def test_a_code_is_as_near_as_the_nearest_category_that_it_may_stand_for(seed):
     metric = TableMetric({}, {"job": 1.0}, **shape)
     known = [*rng.permutation(names)[: 1 + seed % 4].tolist(), "z"]  # z is not listed
     encoder = TableEncoder.learn(pd.DataFrame({"job": known}), [], ["job"])
-    weights = metric.weights_of(encoder)
+    weights = metric.bind(encoder)
     codes = {name: encoder.encode(pd.DataFrame({"job": [name]}))[0, 0] for name in [*names, "z", "nobody"]}
     described = Described(metric, ["job"])
     for a, b in product(codes, repeat=2):

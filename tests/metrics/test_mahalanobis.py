@@ -217,7 +217,7 @@ def test_a_network_of_any_weights_is_within_the_distance(p):
     X, _ = some_people()
     metric = MahalanobisMetric(0.3 * np.random.default_rng(1).normal(size=(2, 3)), p)
     people = metric.encode_rows(X)
-    columns = metric.weights_of(people.encoder)
+    columns = metric.bind(people.encoder)
     used = np.flatnonzero(columns.matters)
     inputs = read_columns(WeightedSamples.from_data(people.rows[:, used], np.zeros(len(X)), None), used, columns)
     rng = np.random.default_rng(0)

@@ -67,7 +67,7 @@ def test_a_column_that_must_not_matter_may_be_missing():
     for missing in ("category", {"income": 0.3}):  # not even where a weight is given for its absence
         again = TableMetric(numeric={"age": 0.1, "income": 0}, missing=missing)
         assert again.pairwise(rows).tolist() == [[0, 0], [0, 0]]
-        assert again.weights_of(again.encoder(rows)).missing[1] == 0  # what models and audits go by
+        assert again.bind(again.encoder(rows)).missing[1] == 0  # what models and audits go by
         assert audit(None, rows, again, predictions=[0.2, 0.9]).max_excess == pytest.approx(0.7)
 
 
@@ -144,7 +144,7 @@ def test_scaled_caps_each_pair_of_categories_at_one(shape, factor):
     plain = TableMetric(categorical={"job": 0.6}, **shape)
     expected = np.minimum(1.0, factor * plain.pairwise(jobs))
     np.testing.assert_allclose(plain.scaled(factor).pairwise(jobs), expected, rtol=1e-15)
-    assert plain.caps_at(factor) == (factor > 1)
+    assert plain.bind(plain.encoder(jobs)).caps_at(factor) == (factor > 1)
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0, 4.0])
@@ -155,7 +155,7 @@ def test_a_factor_caps_exactly_where_a_distance_is_not_multiplied(mismatch, blan
     before, after = metric.pairwise(people), metric.scaled(factor).pairwise(people)
     singly = [(0, 1), (0, 2)]  # who differ in one thing
     kept = all(after[pair] == pytest.approx(factor * before[pair]) for pair in singly)
-    assert metric.caps_at(factor) is not kept
+    assert metric.bind(metric.encoder(people)).caps_at(factor) is not kept
     assert [after[pair] for pair in singly] == pytest.approx([min(1, factor * before[pair]) for pair in singly])
 
 

@@ -105,7 +105,7 @@ def test_columns_of_frames_are_matched_by_name_and_those_of_arrays_by_position()
     frame = pd.DataFrame({"income": [1.0], "age": [2.0]})
     for order in (["age", "income"], ["income", "age"]):
         assert metric(frame[order], [[0, 0]]).tolist() == [22]
-        assert metric.weights_of(ArrayEncoder(2, tuple(order))).weights.tolist() == [
+        assert metric.bind(ArrayEncoder(2, tuple(order))).weights.tolist() == [
             metric.weights[metric.feature_names.index(name)] for name in order
         ]
     assert metric(frame.to_numpy(), [[0, 0]]).tolist() == [41]

@@ -53,7 +53,7 @@ def cases(p):
 def test_numpy_and_compiled_distances_agree(p):
     for X, metric in cases(p):
         points = Points.of(metric.encode_rows(X))
-        weights = metric.weights_of(points.people.encoder)
+        weights = metric.bind(points.people.encoder)
         scales = points.scales(weights)
         expected = weights.pairwise(points.people.rows, points.people.rows)
         np.testing.assert_allclose(compiled(points, scales, p), expected, rtol=ROUNDING, atol=0)
@@ -90,7 +90,7 @@ def test_pairs_within_groups_are_those_of_numpy(p):
     m = 12
     for X, metric in cases(p):
         points = Points.of(metric.encode_rows(X))
-        weights = metric.weights_of(points.people.encoder)
+        weights = metric.bind(points.people.encoder)
         outputs = np.random.default_rng(1).random((len(points), 3))
         differences, distances = within_groups(
             np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds, points.scales(weights),

@@ -41,7 +41,7 @@ def make_table(rng, n, n_levels=4, holes=0.2):
 
 def laid_out(X, metric):
     points = Points.of(metric.encode_rows(X))
-    return points, points.scales(metric.weights_of(points.people.encoder))
+    return points, points.scales(metric.bind(points.people.encoder))
 
 
 @st.composite

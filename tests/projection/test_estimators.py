@@ -192,7 +192,7 @@ def test_tables_with_categories_and_missing_numbers():
     scores = model.predict_proba(others)[:, 1]
     a, b = np.random.default_rng(2).integers(3000, size=(2, 200_000))
     coded = metric.encode_rows(others)
-    distances = metric.weights_of(coded.encoder).distances(coded.rows[a], coded.rows[b])
+    distances = metric.bind(coded.encoder).distances(coded.rows[a], coded.rows[b])
     assert (np.abs(scores[a] - scores[b]) - distances).max() <= ROUNDING
     # Race must not matter, and may be left out.
     assert (model.predict_proba(others.assign(race="x"))[:, 1] == scores).all()

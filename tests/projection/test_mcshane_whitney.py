@@ -41,7 +41,7 @@ def table_metric(p):
 
 def capped(metric, people, others):
     """The distance of the envelopes, written out, between all of two sets of people."""
-    weights = metric.weights_of(people.encoder)
+    weights = metric.bind(people.encoder)
     number, x, z = weights.is_number, people.rows[:, None], others.rows[None]
     gaps = np.nan_to_num(np.minimum(weights.scales * np.abs(x - z), caps(weights)))[..., number]
     apart = (np.isnan(x) != np.isnan(z))[..., number] * np.nan_to_num(weights.missing[number])
@@ -70,7 +70,7 @@ def test_the_capped_distance_obeys_the_triangle_inequality_and_is_never_larger(p
     metric = table_metric(p)
     people = metric.encode_rows(table(60, seed=2))
     inner = capped(metric, people, people)
-    given = metric.weights_of(people.encoder).pairwise(people.rows, people.rows)
+    given = metric.bind(people.encoder).pairwise(people.rows, people.rows)
     assert (inner <= given + 1e-15).all()
     assert all((inner <= inner[:, [j]] + inner[[j]] + 1e-15).all() for j in range(60))
     # Control: the metric itself does not obey it, where numbers are missing.
@@ -83,7 +83,7 @@ def test_under_l1_the_capped_distance_is_the_largest_that_obeys_the_triangle_ine
     metric = TableMetric({"a": 0.3, "b": 0.1}, {"c": 0.2}, missing={"a": 0.25, "b": 0.6})
     grid = itertools.product([0.0, 1.0, 4.0, np.nan], [0.0, 5.0, 30.0, np.nan], ["x", "y"])
     people = metric.encode_rows(pd.DataFrame(grid, columns=["a", "b", "c"]))
-    shortest = metric.weights_of(people.encoder).pairwise(people.rows, people.rows)
+    shortest = metric.bind(people.encoder).pairwise(people.rows, people.rows)
     for j in range(len(people)):  # Floyd and Warshall
         shortest = np.minimum(shortest, shortest[:, [j]] + shortest[[j]])
     np.testing.assert_allclose(capped(metric, people, people), shortest, rtol=0, atol=1e-12)
@@ -121,7 +121,7 @@ def test_a_box_is_no_further_than_the_nearest_in_it(p):
 
     metric, rng = table_metric(p), np.random.default_rng(0)
     everyone = metric.encode_rows(table(400, seed=5))
-    weights = metric.weights_of(everyone.encoder)
+    weights = metric.bind(everyone.encoder)
     envelope = BoxEnvelope.from_anchors(metric, everyone)
     binding = 0
     for _ in range(150):

@@ -109,11 +109,11 @@ def test_distances_in_javascript_are_those_in_numpy(show, p):
     metric, people = every_kind(p)
     page = show(ReportData("All kinds", "yes", metric, people))
     weights = page.evaluate("weights")
-    expected = metric.weights_of(people.encoder).pairwise(people.rows, people.rows)
+    expected = metric.bind(people.encoder).pairwise(people.rows, people.rows)
     np.testing.assert_allclose(page.evaluate(PAIRS, weights), expected, rtol=ROUNDING, atol=0)
     # A slider at 0: the column must not matter, and neither must that a number is missing there.
     weights[3] = 0
-    without = every_kind(p, gaps=0.0)[0].weights_of(people.encoder).pairwise(people.rows, people.rows)
+    without = every_kind(p, gaps=0.0)[0].bind(people.encoder).pairwise(people.rows, people.rows)
     np.testing.assert_allclose(page.evaluate(PAIRS, weights), without, rtol=ROUNDING, atol=0)
     # Control: the comparison sees a weight that is off by a millionth.
     weights = [1.000001 * weight for weight in page.evaluate("weights")]

@@ -58,7 +58,7 @@ def random_card(rng, p):
     metric = metric_of(p, rng)
     X, y = people(40)
     model = AdditiveClassifier(metric, penalty=0.1, max_knots=3).fit(X, y)
-    weights = metric.weights_of(model.encoder_)
+    weights = metric.bind(model.encoder_)
     shapes = []
     for i, name in enumerate(["income", "age", "debt", "region"]):
         strength = 4 * 10.0 ** rng.uniform(-1, 1)

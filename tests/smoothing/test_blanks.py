@@ -19,7 +19,7 @@ def excess_of_blanks(noise, blank, category):
     metric = TableMetric({"x": 0.5}, {"c": category}, missing={"x": blank})
     table = pd.DataFrame({"x": [0.0, 1.0, np.nan, 2.0] * 25, "c": list("uuvv") * 25})
     encoder = metric.encoder(table)
-    weights = metric.weights_of(encoder)
+    weights = metric.bind(encoder)
     fitted = MixedTypeNoise.from_training_data(NOISES[noise], encoder.encode(table), encoder, weights, 0)
     worst = -1.0
     for blanks, codes, D in product((0, 1), (0, 1), np.linspace(0, 3, 31)):

@@ -50,7 +50,7 @@ def test_what_is_kept_of_categories_is_drawn_anew_in_every_chunk(numbers):
     people = pd.DataFrame({"job": list("abcabcab"), "age": np.arange(8.0)})[["job", "age"] if numbers else ["job"]]
     metric = TableMetric({"age": 0.1} if numbers else {}, {"job": 0.5})
     coded = metric.encode_rows(people)
-    mixed = MixedTypeNoise.from_training_data(Gaussian, coded.rows, coded.encoder, metric.weights_of(coded.encoder), 0)
+    mixed = MixedTypeNoise.from_training_data(Gaussian, coded.rows, coded.encoder, metric.bind(coded.encoder), 0)
     parts = [part for _, part in mixed.iter_draws([2 * CHUNK])]
     assert [len(part) for part in parts] == [CHUNK, CHUNK]
     for name in ("keep", "background"):

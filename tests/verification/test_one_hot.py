@@ -92,7 +92,7 @@ def test_sets_of_three_and_combinations(column):
     found = effect(model, X, column)
     assert found.found == pytest.approx(truth, abs=1e-4)
     assert truth - 1e-9 <= found.proven <= truth + 1e-4
-    assert set(found.directions["favoured"]) <= set(members)
+    assert set(found.directions["higher"]) <= set(members)
     assert set(found.on_people["lowest if"]) <= set(members)
 
 
@@ -103,7 +103,7 @@ def test_people_are_exchanged_between_the_members():
     scores = np.stack([model.predict_proba(X.assign(sex_female=1 - m, sex_male=m))[:, 1] for m in (0, 1)])
     np.testing.assert_allclose(found.on_people["effect"], np.abs(scores[0] - scores[1]), atol=1e-12)
     assert found.directions["mean"].tolist() == [pytest.approx(abs((scores[0] - scores[1]).mean()))]
-    assert found.directions["favoured"].tolist() == ["sex_female"]
+    assert found.directions["higher"].tolist() == ["sex_female"]
     assert found.groups["group"].tolist() == ["sex_female", "sex_male"]
 
 

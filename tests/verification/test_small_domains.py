@@ -151,7 +151,8 @@ def test_no_two_people_of_a_domain_differ_by_more_than_is_proven(kind, seed):
 @pytest.mark.parametrize("kind", ["tree", "boosting", "boosted number", "blanks in trees", "logistic", "line"])
 def test_no_two_people_of_a_domain_exceed_their_distance_by_more_than_is_proven(kind, seed):
     case = Case(kind, seed)
-    truth, proof = case.excess(), prove_excess(case.space(case.metric), case.metric, LIMITS)
+    space = case.space(case.metric)
+    truth, proof = case.excess(), prove_excess(space, space.bind(case.metric), LIMITS)
     assert proof.proven is not None, proof.how
     assert proof.proven >= truth
     if case.metric.p == 1 and kind not in ("logistic", "line") and not case.ruled:
@@ -166,4 +167,5 @@ def test_control_a_proof_for_fewer_people_is_too_low():
     column = [case.space().names.index("b")]
     assert upper_bound(smaller.space(), column, LIMITS, NOBODY).proven < case.largest(["b"])
     looser = case.metric.scaled(2)
-    assert prove_excess(case.space(looser), looser, LIMITS).proven < case.excess()
+    space = case.space(looser)
+    assert prove_excess(space, space.bind(looser), LIMITS).proven < case.excess()

@@ -41,11 +41,11 @@ def results(engine, sheet):
 def test_distances_of_pairs_are_those_of_the_metric(engine, sheet):
     pairs, metric = engine.pairs, sheet.metric
     expected = metric(engine.X.iloc[pairs.a], engine.X.iloc[pairs.b])
-    found = pairs.distances(metric.weights_of(engine.encoder))
+    found = pairs.distances(metric.bind(engine.encoder))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     # Control: another weight of blanks is another distance.
     other = sheet.with_weights({"missing": {"debt": 0.31}}).metric
-    assert not np.allclose(pairs.distances(other.weights_of(engine.encoder)), expected, rtol=1e-12)
+    assert not np.allclose(pairs.distances(other.bind(engine.encoder)), expected, rtol=1e-12)
 
 
 def test_mean_distance_is_the_mean_over_all_ordered_pairs(engine, sheet):

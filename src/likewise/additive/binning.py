@@ -11,7 +11,7 @@ import numpy.typing as npt
 from likewise._parallel import run_in_threads
 from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
-from likewise.metrics.base import ColumnWeights
+from likewise.kernel.metric import BoundMetric
 
 BLOCK = 2**18
 """Rows per block. Sums of blocks are added in row order, so results do not depend on threads or workers."""
@@ -89,7 +89,7 @@ def intercept(n_samples: int) -> Part:
 
 
 def bin_columns(
-    rows: FloatArray, weights: FloatArray, metric: ColumnWeights, max_knots: int | IntArray, n_jobs: int | None = None
+    rows: FloatArray, weights: FloatArray, metric: BoundMetric, max_knots: int | IntArray, n_jobs: int | None = None
 ) -> list[Part]:
     """The intercept, and one part for each column that matters and varies.
 
@@ -99,7 +99,7 @@ def bin_columns(
         People as numbers.
     weights : ndarray of shape (n_samples,)
         Sample weights that add up to 1. Rows of weight 0 are not used to place knots.
-    metric : ColumnWeights
+    metric : BoundMetric
         Columns of weight 0 are skipped.
     max_knots : int, or ndarray of shape (n_columns,)
     """
@@ -120,7 +120,7 @@ def bin_columns(
 
 
 def plan_column(
-    column: int, values: FloatArray, weights: FloatArray, observed: FloatArray, metric: ColumnWeights, max_knots: int
+    column: int, values: FloatArray, weights: FloatArray, observed: FloatArray, metric: BoundMetric, max_knots: int
 ) -> Part | None:
     """The part of a column, with no rows yet; None if the column is constant.
 
@@ -131,7 +131,7 @@ def plan_column(
         Sample from which knots are chosen.
     observed : ndarray
         Values that include the minimum and maximum of all rows, and a missing one if there is any.
-    metric : ColumnWeights
+    metric : BoundMetric
     max_knots : int
     """
     no_rows = np.empty(0, dtype=np.uint8)

@@ -15,7 +15,8 @@ from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part
 from likewise.additive.qp import Limits
 from likewise.additive.shapes import Shape
-from likewise.metrics.base import ColumnWeights, dual
+from likewise.kernel.distance import dual
+from likewise.kernel.metric import BoundMetric
 
 _SMALLEST = 1e-12  # a rise with a smaller limit is left out
 _NEAREST = 1e-6  # share of the weight between categories at distance 0: the limits have an interior
@@ -33,7 +34,7 @@ class Layout(Frozen):
     Attributes
     ----------
     parts : list of Part
-    weights : ColumnWeights
+    weights : BoundMetric
         What the metric allows: a slope of `unit` times the scale, a range of `unit` times the mismatch weight, and
         differences of `unit` times the distance between categories that have a table.
     unit : float
@@ -45,7 +46,7 @@ class Layout(Frozen):
     """
 
     parts: list[Part]
-    weights: ColumnWeights
+    weights: BoundMetric
     unit: float
     signs: Mapping[int, int]
     budgets: FloatArray | None

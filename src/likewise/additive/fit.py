@@ -20,8 +20,9 @@ from likewise.additive.shapes import Shape, constrain
 from likewise.additive.solver import choose_penalties, fit_budgets, needs_blocks, solve_in_blocks
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.links import LINKS
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import Metric
 
 Penalty = float | Mapping[Any, float]
 """One for all columns, or one for each by its name."""
@@ -88,7 +89,7 @@ class Plan:
 
     metric: Metric
     encoder: Encoder
-    columns: ColumnWeights
+    columns: BoundMetric
     signs: dict[int, int]
     link: str
 
@@ -183,7 +184,7 @@ def _check_columns(parameter: str, given: Mapping[Any, Any], names: Sequence[Any
         raise InvalidInputError(f"{parameter} must name columns of X, {names}; got {short_repr(unknown)}.")
 
 
-def check_monotone(monotone: Any, encoder: Encoder, columns: ColumnWeights) -> dict[int, int]:
+def check_monotone(monotone: Any, encoder: Encoder, columns: BoundMetric) -> dict[int, int]:
     """Signs by position of the column."""
     if monotone is None:
         return {}

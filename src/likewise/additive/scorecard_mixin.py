@@ -172,7 +172,7 @@ class ScorecardMixin:
             Of the band around the threshold in which a draw decides (`ThresholdDecision`, which has a `notice` of its
             own). The change then crosses the whole band: the decision is favourable in every round.
         favourable : label of a class, optional
-            ``classes_[-1]`` if not given.
+            If not given, the one that is known by its word, such as approved, or else ``classes_[-1]``.
         policy : path or mapping, optional
             Your own TOML or JSON file, or its entries: ``outcome``, the favourable outcome in words; ``names`` of
             columns as people know them; ``reasons``, approved texts by column; ``protected``, columns that are never

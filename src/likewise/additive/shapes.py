@@ -10,7 +10,8 @@ import numpy as np
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
 from likewise.exceptions import UnsolvedError
-from likewise.metrics.base import ColumnWeights, dual, lp_norm
+from likewise.kernel.distance import dual, lp_norm
+from likewise.kernel.metric import BoundMetric
 from likewise.metrics.categories import closure
 
 _LARGEST = 16.0  # distances: larger parts only add rounding errors
@@ -67,7 +68,7 @@ class SumOfShapes(Frozen):
     shapes: tuple[Shape, ...]
     bits: int
 
-    def used(self, weights: ColumnWeights, unit: float) -> FloatArray:
+    def used(self, weights: BoundMetric, unit: float) -> FloatArray:
         """Share of what the metric allows that each function uses, rounded upwards.
 
         If it is at most 1, the score moves by at most ``unit * D`` between any two people: the largest slopes, each
@@ -85,7 +86,7 @@ class SumOfShapes(Frozen):
                 ranges.append(_ratio(apart, unit * weights.missing[shape.column]))
         return np.asarray(np.maximum(self.steepness(weights, unit), np.max(ranges, axis=0)))
 
-    def steepness(self, weights: ColumnWeights, unit: float) -> FloatArray:
+    def steepness(self, weights: BoundMetric, unit: float) -> FloatArray:
         """The q-norm of the largest slopes of each function, in units of what each column may do alone."""
         steep = [np.zeros((len(self.intercepts), 0))]
         for shape in self.shapes:
@@ -97,7 +98,7 @@ class SumOfShapes(Frozen):
             steep.append(slopes.max(axis=1, initial=0.0)[:, None])
         return np.asarray(lp_norm(np.concatenate(steep, axis=1), dual(weights.p)) * _UP)
 
-    def within(self, weights: ColumnWeights, unit: float) -> SumOfShapes:
+    def within(self, weights: BoundMetric, unit: float) -> SumOfShapes:
         """Bring the sums within the metric, in one pass over whole steps of the grid.
 
         Every limit is rounded down to whole steps, ``floor((1 - 2^-40) limit / step)``, and every change is towards it:
@@ -129,14 +130,14 @@ class SumOfShapes(Frozen):
         )
 
 
-def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWeights, unit: float) -> SumOfShapes:
+def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: BoundMetric, unit: float) -> SumOfShapes:
     """Put shapes on the grid and within the metric, whatever the optimiser returned.
 
     Parameters
     ----------
     intercepts : ndarray of shape (n_functions,)
     shapes : sequence of Shape
-    weights : ColumnWeights
+    weights : BoundMetric
     unit : float
         Largest change of the scores at distance 1.
     """
@@ -159,7 +160,7 @@ def on_grid(intercepts: FloatArray, shapes: Sequence[Shape]) -> SumOfShapes:
     return SumOfShapes(np.rint(intercepts / step) * step, tuple(_rounded(shape, step) for shape in shapes), bits)
 
 
-def _clipped(shape: Shape, weights: ColumnWeights, unit: float, step: float | None = None) -> Shape:
+def _clipped(shape: Shape, weights: BoundMetric, unit: float, step: float | None = None) -> Shape:
     """Cut each column to its own limits: slopes, ranges, and distances from a missing number.
 
     With a step, values are multiples of it before and after.
@@ -194,7 +195,7 @@ def lowered(shape: Shape, limits: FloatArray) -> Shape:
     return replace(shape, values=lowered[:, :-1], other=lowered[:, -1])
 
 
-def _used_between_categories(shape: Shape, weights: ColumnWeights, unit: float) -> FloatArray:
+def _used_between_categories(shape: Shape, weights: BoundMetric, unit: float) -> FloatArray:
     """Largest share of the allowed difference that two levels have, for each function."""
     scale = unit * weights.scales[shape.column]
     if shape.column not in weights.tables:
@@ -204,7 +205,7 @@ def _used_between_categories(shape: Shape, weights: ColumnWeights, unit: float) 
     return np.asarray(_ratio(differences, scale * table).max(axis=(1, 2)))
 
 
-def _clipped_around_missing(shape: Shape, weights: ColumnWeights, unit: float, step: float | None) -> Shape:
+def _clipped_around_missing(shape: Shape, weights: BoundMetric, unit: float, step: float | None) -> Shape:
     """Cut the values of numbers to what is allowed from a missing one."""
     if shape.other is None:
         return shape

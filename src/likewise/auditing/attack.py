@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
@@ -25,7 +26,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import People, labels_of
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import asked_outputs, probability_outputs
+from likewise.pairs.model_outputs import OutputLabels, asked_outputs, probability_outputs
 from likewise.verification.domain import Domain
 from likewise.verification.one_hot import OneHot, told
 
@@ -50,6 +51,10 @@ class Attack:
     pair : DataFrame of two rows or None
         The two people, in the columns in which people are given; an array, if these have no names. None if all pairs
         tried have equal outputs.
+    favoured : int or None
+        Which of the pair has the favourable output, 0 or 1; None if it is not known which is.
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     difference : float
         Of their outputs: total variation of class probabilities, or absolute difference of numbers (a share of the
         output range, if there is one).
@@ -80,11 +85,16 @@ class Attack:
         Kinds of values that the model refuses, which were not tried.
     sets : tuple of OneHot
         Sets of 0/1 columns of which everybody who was tried has exactly one 1, as everybody in `X` has.
+    labels : OutputLabels
+        What the outputs are: `labels.written` shows a difference or a distance in points of a probability, or in the
+        unit of the scores.
     coverage : str
         The result in words. Finding no violation does not prove there is none.
     """
 
     pair: Any
+    favoured: int | None
+    favourable: str
     difference: float
     distance: float
     bound: float
@@ -96,6 +106,7 @@ class Attack:
     guarantee: Guarantee | None
     refused: tuple[str, ...]
     sets: tuple[OneHot, ...]
+    labels: OutputLabels
 
     @property
     def excess(self) -> float:
@@ -121,8 +132,9 @@ class Attack:
             limit = f"the model's own guarantee at distance D (guarantee_.bound), where D is {self.metric.definition}"
         if self.n_violations:
             found = (
-                f"{self.n_violations:,} of these pairs exceed it, the worst by {self.excess_over_bound:.3g}: outputs "
-                f"differ by {self.difference:.3g} at D = {self.distance:.3g}."
+                f"{self.n_violations:,} of these pairs exceed it, the worst by "
+                f"{self.labels.written(self.excess_over_bound, 3)}: outputs differ by "
+                f"{self.labels.written(self.difference, 3)} at D = {self.labels.written(self.distance, 3)}."
             )
         elif self.pair is None:
             found = "All pairs tried have equal outputs."
@@ -153,6 +165,7 @@ def attack(
     domain: Domain | None = None,
     n_pairs: int = 1_000_000,
     output_range: tuple[float, float] | None = None,
+    favourable: Any = None,
     tolerance: float | None = None,
     random_state: Any = None,
     verbose: bool = False,
@@ -190,6 +203,10 @@ def attack(
     output_range : tuple of float, optional
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``; None takes the range of the
         model's own guarantee.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is not said who of the pair is favoured.
     tolerance : float, optional
         Excess to ignore. None takes 1e-9 of the range of the outputs, for rounding.
     random_state : int, RandomState instance or None, default=None
@@ -229,13 +246,17 @@ def attack(
     with single_threaded_blas():  # last bits must not depend on the number of threads
         space, outputs = _prepare(model, metric, X, limits)
         first = outputs(space.people(space.starts[:1024]))
+        classes = getattr(model, "classes_", None)
+        names = None if classes is None else np.asarray(classes).tolist()
+        direction = Direction.of(favourable, names, first.shape[1])
+        probable = limits is None and (hasattr(model, "predict_proba") or first.shape[1] > 1)
+        labels = OutputLabels.shown(model, limits, first, probable=probable)
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
         # A guarantee covers people whom there cannot be, too.
         restriction = restriction_of(space, X, domain, only, possible=guarantee is None)
         evaluator = PairEvaluator(
             space,
             outputs,
-            metric,
             limit_under(guarantee),
             unit,
             check_tolerance(tolerance, unit),
@@ -247,10 +268,15 @@ def attack(
                 for strategy, share in strategies_for(space).items():
                     strategy(evaluator, rng, int(here * share))
                     advance(int(here * share))
-    worst = evaluator.worst
+    worst, favoured = evaluator.worst, None
+    if worst is not None and direction.sign:
+        one, other = direction.gains(outputs(space.people(worst.rows))).tolist()
+        favoured = None if one == other else int(other > one)
     at_0 = float(evaluator.bound(np.zeros(1))[0])
     return Attack(
         pair=None if worst is None else _as_given(space, worst.rows, X),
+        favoured=favoured,
+        favourable=direction.text,
         difference=0.0 if worst is None else worst.difference,
         distance=0.0 if worst is None else worst.distance,
         bound=at_0 if worst is None else worst.bound,
@@ -262,6 +288,7 @@ def attack(
         guarantee=guarantee,
         refused=space.refused,
         sets=() if restriction is None else tuple(restriction.sets),
+        labels=labels,
     )
 
 
@@ -271,8 +298,9 @@ def _prepare(
     """The search space, and the function from people to outputs."""
     if isinstance(model, ConstrainedEstimator):
         known = model.scorer_.breakpoints(len(model.encoder_.names))
-        rows = None if X is None else metric.encode_rows(X, model.encoder_).rows
-        space = build_search_space(metric, model.encoder_, rows, known, with_tables=model.scorer_.reads_tables)
+        bound = metric.bind(model.encoder_)
+        rows = None if X is None else bound.read(X).rows
+        space = build_search_space(bound, rows, known, with_tables=model.scorer_.reads_tables)
 
         def outputs(people: People) -> FloatArray:
             mean = model.scorer_.estimate(people).mean
@@ -283,15 +311,18 @@ def _prepare(
                 f"X must be given for a model that is not one of likewise; got a {type(model).__name__} alone. Pass "
                 "some people: they give the columns, ranges and categories."
             )
-        people = metric.encode_rows(X)
+        bound, people = metric.read(X)
         ask = Ask.of(model, X, people.encoder)
         ask.refuse_merged()
         ask.check()
         no_breakpoints = [np.empty(0)] * len(people.encoder.names)
-        # Of the metrics, only a function of people takes a table.
-        with_tables = metric.known_weights(people.encoder) is None
         space = build_search_space(
-            metric, people.encoder, people.rows, no_breakpoints, with_tables=with_tables, spell=ask.table
+            # Of the metrics, only a function of people takes a table.
+            bound,
+            people.rows,
+            no_breakpoints,
+            with_tables=not bound.has_parts,
+            spell=ask.table,
         )
 
         def outputs(people: People) -> FloatArray:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._engine import should_compile
+from likewise._favourable import Direction
 from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
@@ -19,11 +20,11 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, one_of, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
-from likewise.metrics.base import ColumnWeights, Metric, check_metric
-from likewise.metrics.function import FunctionMetric
-from likewise.pairs.model_outputs import ModelOutputs
+from likewise.kernel.metric import BoundMetric
+from likewise.metrics.base import Metric, check_metric
+from likewise.pairs.model_outputs import ModelOutputs, OutputLabels
 from likewise.pairs.plain import blocks_after
-from likewise.pairs.points import Difference, Groups, Points, listed
+from likewise.pairs.points import Difference, Groups, Points, listed, splits_of
 from likewise.pairs.scans import SearchResult, cells_of, person_by_person, search_every_pair
 
 N_SAMPLED = 2000  # random pairs, the same in every audit
@@ -50,7 +51,8 @@ class Audit:
     violations : DataFrame
         The worst pairs of distinct people, largest excess first: ``row_a`` and ``row_b`` (positions of their first
         rows in X), ``score_a`` and ``score_b`` (their outputs; of several classes, the probabilities of the class in
-        which they differ most, which ``outcome`` names), ``favoured`` (who has the higher score, ``"a"`` or ``"b"``),
+        which they differ most, which ``outcome`` names), ``favoured`` (``"a"``, ``"b"`` or ``"neither"``; where
+        it is not known what is favourable, the column is ``higher``, who has the higher score),
         ``difference``, ``distance``, ``excess``, ``ratio``,
         ``n_pairs`` (how many pairs of rows are this pair) and ``differs`` (all columns in which they differ, with both
         values: those of weight 0 first, then those that contribute most to the distance).
@@ -67,8 +69,13 @@ class Audit:
         people are few, and otherwise those that bounds did not decide.
     tolerance : float
     metric : Metric
+    labels : OutputLabels
+        What the outputs are: `labels.written` shows a difference or a distance in points of a probability, or in the
+        unit of the scores.
     guarantee : Guarantee or None
         What outputs were compared with in place of the metric; ``violations`` then has its ``bound``.
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     """
 
     n_pairs: int
@@ -84,7 +91,9 @@ class Audit:
     n_compared: int
     tolerance: float
     metric: Metric
+    labels: OutputLabels
     guarantee: Guarantee | None = None
+    favourable: str = ""
 
     def __repr__(self) -> str:
         return f"<Audit: {self.headline}>"
@@ -96,7 +105,7 @@ class Audit:
             return f"none of {self.n_pairs:,} pairs was found to exceed {self._limit}"
         verb = "exceeds" if self.n_violations == 1 else "exceed"
         counted = f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} {self._limit}"
-        return f"{counted}, the worst by {self.max_excess:.3g}"
+        return f"{counted}, the worst by {self.labels.written(self.max_excess, 3)}"
 
     @property
     def _limit(self) -> str:
@@ -112,7 +121,7 @@ class Audit:
                 f"{pair['row_a']} and {pair['row_b']}",
                 pair["differs"],
                 f"{pair['score_a']:.4g} and {pair['score_b']:.4g}",
-                *(f"{pair[size]:.3g}" for size in ("difference", "distance", "excess")),
+                *(self.labels.written(pair[size], 3) for size in ("difference", "distance", "excess")),
             )
             for pair in self.abridged().head(_SHOWN).to_dict("records")
         ]
@@ -129,19 +138,21 @@ class Audit:
         """What was searched, what was found, and what was not searched."""
         if self.n_violations:
             larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
-            more = "".join(f"; {n:,} by more than {each:.3g}" for each, n in larger.items())
+            more = "".join(f"; {n:,} by more than {self.labels.written(each, 3)}" for each, n in larger.items())
             found = (
                 f"{self.n_violations:,} {'pair exceeds' if self.n_violations == 1 else 'pairs exceed'} it{more}; the "
-                f"worst by {self.max_excess:.3g} (largest ratio {self.max_ratio:.3g})."
+                f"worst by {self.labels.written(self.max_excess, 3)} (largest ratio {self.max_ratio:.3g})."
             )
         else:
             found = "No pair was found to exceed it."
         allowed = "D" if self.guarantee is None else "the model's guarantee at distance D (guarantee_.bound)"
+        allowed += f" + {self.labels.written(self.tolerance, 3)}"
         return (
             f"Searched: all {self.n_pairs:,} pairs of the {self.n_samples:,} rows of X "
             f"({self.n_distinct:,} distinct), exactly. "
-            f"Limit: outputs may differ by {allowed} + {self.tolerance:.3g}, where D is {self.metric.definition}. "
+            f"Limit: outputs may differ by {allowed}, where D is {self.metric.definition}. "
             f"Found: {found} "
+            f"{f'Favourable: {self.favourable}. ' if self.favourable else ''}"
             "Not searched: people who are not in X, features that the metric leaves out, other outputs that the "
             "model may give for the same people, and whether the metric is the right one."
         )
@@ -158,6 +169,7 @@ def audit(
     thresholds: Sequence[float] = (),
     n_worst: int = 100,
     against: Literal["metric", "guarantee"] = "metric",
+    favourable: Any = None,
 ) -> Audit:
     """Search all pairs of people in `X` for outputs that differ by more than the distance between the people.
 
@@ -201,6 +213,10 @@ def audit(
         method guarantees more (``tanh(D)`` for a scorecard) and larger by the sampling error of a smoothed model. For
         a model whose guarantee is under this metric, and up to 10,000 distinct people in memory, as every pair is
         compared.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise the
+        result says who has the higher score.
 
     Returns
     -------
@@ -241,30 +257,30 @@ def audit(
     if is_partitioned(X):
         from likewise.distributed.audit import audit as audit_partitions
 
-        if isinstance(metric, FunctionMetric):
+        if not metric.weighs_columns:
             got = "a path" if isinstance(X, (str, PathLike)) else "a Dask DataFrame"
             raise InvalidInputError(
                 f"X must be a table in memory for {metric!r}, whose every pair has to be compared; got {got}. Take "
                 f"up to {_MAX_COMPARED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
             )
-        return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
-    people = metric.encode_rows(X)
-    weights = metric.known_weights(people.encoder)
-    separable = weights is not None and weights.splits is not None and guarantee is None
-    points = Points.of(people, weights if separable else None)
+        return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst, favourable)
+    bound, people = metric.read(X)
+    separable = guarantee is None and splits_of(bound) is not None
+    points = Points.of(people, bound if separable else None)
     model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=model_outputs.labels.are_shares)
     limits = [max(tolerance, each) / unit for each in (tolerance, *above)]
-    if weights is not None and separable:
-        result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
+    if separable:
+        result, counts = _search_boxes(bound, model_outputs, groups, limits, n_worst)
     else:
-        result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst, limit_under(guarantee))
+        result, counts = _search_every_pair(bound, model_outputs, groups, limits, n_worst, limit_under(guarantee))
+    direction = model_outputs.direction(favourable)
     n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
-    distances = metric.between(points.people.take(a), points.people.take(b))
-    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
+    distances = bound.between(points.people.take(a), points.people.take(b))
+    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, bound, direction)
     if guarantee is not None:
-        between = metric.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
+        between = bound.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
         # What was compared with is the bound; the distance stands beside it.
         violations = violations.assign(bound=violations["distance"], distance=between)
     return Audit(
@@ -281,7 +297,9 @@ def audit(
         n_compared=result.n_compared,
         tolerance=tolerance,
         metric=metric,
+        labels=model_outputs.labels,
         guarantee=guarantee,
+        favourable=direction.text,
     )
 
 
@@ -305,28 +323,28 @@ def limit_under(guarantee: Guarantee | None) -> Callable[[FloatArray], FloatArra
 
 
 def _search_boxes(
-    weights: ColumnWeights, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+    metric: BoundMetric, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
     """Pairs that exceed by more than the first limit, and counts above the others; in units of the outputs."""
     points = model_outputs.points
     X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
-    scales = points.scales(weights) / model_outputs.unit
-    cells = cells_of(len(X) ** 2 / 2, X.shape[1], weights.p)
+    scales = points.scales(metric) / model_outputs.unit
+    cells = cells_of(len(X) ** 2 / 2, X.shape[1], metric.p)
     if not should_compile("likewise.pairs.box_search._run", cells):
         blocks = blocks_after(
-            np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, weights.p
+            np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, metric.p
         )
         return search_every_pair(blocks, groups.count, limits[0], n_worst, limits[1:])
     from likewise.pairs.box_search import count_above, search_tree, search_within
     from likewise.pairs.box_tree import box_tree_of
 
-    tree = box_tree_of(X, outputs, scales, weights.p, points.kinds, groups.count)
+    tree = box_tree_of(X, outputs, scales, metric.p, points.kinds, groups.count)
     result = search_tree(tree, limits[0], n_worst)
     return result, count_above(limits[1:], result, partial(search_within, tree))
 
 
 def _search_every_pair(
-    metric: Any,
+    metric: BoundMetric,
     model_outputs: ModelOutputs,
     groups: Groups,
     limits: Sequence[float],
@@ -337,15 +355,15 @@ def _search_every_pair(
     people, n = model_outputs.points.people, len(groups.first)
     if n > _MAX_COMPARED:
         raise InvalidInputError(
-            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, "
-            "distances between categories that are not a sum of groups, or against='guarantee', every pair has to be "
-            "compared. Draw some of the rows, or use WeightedLp or TableMetric without them."
+            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric.description!r}; got {n:,}. With a "
+            "function, distances between categories that are not a sum of groups, or against='guarantee', every "
+            "pair has to be compared. Draw some of the rows, or use WeightedLp or TableMetric without them."
         )
-    metric.check_axioms(people)
+    metric.description.check_axioms(people)
     distinct = people.take(groups.first)
 
     def distances_after(i: int) -> FloatArray:
-        distances: FloatArray = metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None)))
+        distances = metric.between(distinct.take([i]), distinct.take(slice(i + 1, None)))
         return allowed(distances) / model_outputs.unit
 
     blocks = person_by_person(distances_after, model_outputs.outputs[groups.first])
@@ -353,14 +371,22 @@ def _search_every_pair(
 
 
 def tabulate(
-    points: Points, pairs: IntArray, result: SearchResult, model_outputs: ModelOutputs, weights: ColumnWeights | None
+    points: Points,
+    pairs: IntArray,
+    result: SearchResult,
+    model_outputs: ModelOutputs,
+    metric: BoundMetric,
+    direction: Direction,
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
     """Table of the worst pairs, given as positions among the points, and the columns in which they differ."""
     a, b = pairs.T
     unit = model_outputs.unit
     differences, distances = unit * result.differences, unit * result.distances
     scores = model_outputs.labels.pairs(unit * model_outputs.outputs[a], unit * model_outputs.outputs[b])
-    columns = [points.differences(j, k, weights) for j, k in zip(a, b, strict=True)]
+    lead: FloatArray = (scores["score_a"] - scores["score_b"]).to_numpy()
+    if direction.sign:
+        lead = direction.gains(model_outputs.outputs[a]) - direction.gains(model_outputs.outputs[b])
+    columns = [points.differences(j, k, metric) for j, k in zip(a, b, strict=True)]
     with np.errstate(divide="ignore", over="ignore"):
         ratios = differences / distances
     table = pd.DataFrame(
@@ -369,7 +395,7 @@ def tabulate(
             "row_b": b,
             "score_a": scores["score_a"],
             "score_b": scores["score_b"],
-            "favoured": np.where(scores["score_a"] > scores["score_b"], "a", "b"),
+            direction.names[0]: np.where(lead > 0, "a", np.where(lead < 0, "b", "neither")),
             "outcome": scores["outcome"],
             "difference": differences,
             "distance": distances,

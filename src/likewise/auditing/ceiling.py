@@ -11,9 +11,10 @@ from likewise._fit_validation import check_labels
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import checking
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import ColumnWeights, Metric, check_metric
+from likewise.kernel.metric import BoundMetric
+from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.cutting_planes import IncrementalProgram, PairProgram
-from likewise.pairs.points import Points
+from likewise.pairs.points import Points, splits_of
 from likewise.pairs.scans import worst_partners
 
 _TOLERANCE = 1e-7
@@ -78,9 +79,8 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     0.75
     """
     metric = check_metric(metric)
-    people = metric.encode_rows(X)
-    weights = metric.weights_of(people.encoder)
-    points = Points.of(people, None if weights.splits is None else weights)
+    weights, people = metric.read(X)
+    points = Points.of(people, None if splits_of(weights) is None else weights)
     with checking():
         labels = np.asarray(y)
     if labels.shape != (len(points),):
@@ -96,7 +96,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     distinct = replace(points, people=points.people.take(groups.first), X=points.X[groups.first])
 
     triangle = not (weights.scales[points.nullable] > 0).any()  # only missing numbers break the inequality
-    if len(classes) == 2 and triangle and weights.splits is not None:
+    if len(classes) == 2 and triangle and splits_of(weights) is not None:
         total, n_rounds, n_constraints = _two_classes(distinct, weights, tally)
     else:
         total, n_rounds, n_constraints = largest_confidence(distinct, weights, tally)
@@ -104,7 +104,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     return Ceiling(min(1.0, total / len(points)), n * (n - 1) // 2, n_rounds, n_constraints)
 
 
-def _two_classes(points: Points, weights: ColumnWeights, tally: FloatArray) -> tuple[float, int, int]:
+def _two_classes(points: Points, weights: BoundMetric, tally: FloatArray) -> tuple[float, int, int]:
     """Largest ``sum_i tally_i0 (1 - h_i) + tally_i1 h_i``; where both counts are equal, h_i does not matter."""
     from likewise.pairs.transport import potentials
 
@@ -114,9 +114,9 @@ def _two_classes(points: Points, weights: ColumnWeights, tally: FloatArray) -> t
     return float(tally[:, 0].sum() + mass[some] @ best.h), best.n_rounds, best.n_constraints
 
 
-def largest_confidence(points: Points, weights: ColumnWeights, tally: FloatArray) -> tuple[float, int, int]:
+def largest_confidence(points: Points, weights: BoundMetric, tally: FloatArray) -> tuple[float, int, int]:
     """Largest sum of ``tally * h`` over probabilities within the metric, and the rounds and constraints it took."""
-    if weights.splits is None and len(points) > _MOST_SCANNED:
+    if splits_of(weights) is None and len(points) > _MOST_SCANNED:
         raise InvalidInputError(
             f"X must hold at most {_MOST_SCANNED:,} distinct people here; got {len(points):,}. The metric's distances "
             "between categories are not a sum of mismatches, or of too many categories to find one, so every pair has "
@@ -130,13 +130,13 @@ def largest_confidence(points: Points, weights: ColumnWeights, tally: FloatArray
 class Confidence(PairProgram):
     """Probabilities h, one row per person, with the largest sum of ``tally * h``."""
 
-    def __init__(self, points: Points, weights: ColumnWeights, tally: FloatArray) -> None:
+    def __init__(self, points: Points, weights: BoundMetric, tally: FloatArray) -> None:
         self.n, self.m = tally.shape
         self.points, self.weights, self.n_constraints = points, weights, 0
         self.h: FloatArray = np.eye(self.m)[tally.argmax(axis=1)]  # the optimum without constraints
         self._columns, self._scales = np.ascontiguousarray(points.X.T), points.scales(weights)
         rows = points.people.rows
-        self._distances = weights.pairwise(rows, rows) if weights.splits is None else None
+        self._distances = weights.pairwise(rows, rows) if splits_of(weights) is None else None
         self._program = IncrementalProgram(-tally.ravel(), np.zeros(tally.size), np.ones(tally.size))
         self._program.add_rows(np.arange(tally.size).reshape(tally.shape), np.ones(tally.shape), 1.0, 1.0)
 

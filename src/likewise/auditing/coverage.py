@@ -56,12 +56,12 @@ def measure_coverage(metric: Metric, X: Any) -> Coverage:
     >>> measure_coverage(WeightedLp([0.1]), [[0], [2], [5], [20]])
     Coverage(bound_share=0.5, nearest=0.25, median=1.0)
     """
-    people = metric.encode_rows(X)
-    weights, rows, n = metric.weights_of(people.encoder), people.rows, len(people)
+    bound, people = metric.read(X)
+    rows, n = people.rows, len(people)
     a, b = some_pairs(n, _PAIRS)
-    distances = weights.distances(rows[a], rows[b])
+    distances = bound.distances(rows[a], rows[b])
     some, others = evenly_spaced(n, _TYPICAL), evenly_spaced(n, _OTHERS)
-    near = weights.pairwise(rows[some], rows[others])
+    near = bound.pairwise(rows[some], rows[others])
     near[some[:, None] == others] = np.inf
     return Coverage(float((distances < 1).mean()), float(np.median(near.min(axis=1))), float(np.median(distances)))
 

@@ -46,15 +46,15 @@ def smallest_excess(
     space: InputSpace, metric: Metric, limits: Limits, n_queries: int, rng: np.random.Generator
 ) -> Excess:
     """The smallest e with ``TV <= D + e`` for all people of the domain."""
-    everything = list(range(len(space.names)))
+    everything, bound = list(range(len(space.names))), space.bind(metric)
 
     def distance(a: FloatArray, b: FloatArray) -> FloatArray:
-        return metric.between(space.for_metric(metric, a), space.for_metric(metric, b))
+        return bound.between(space.for_metric(bound, a), space.for_metric(bound, b))
 
     def objective(a: FloatArray, b: FloatArray) -> FloatArray:
         return space.differences(a, b) - distance(a, b)
 
-    proof = prove_excess(space, metric, limits)
+    proof = prove_excess(space, bound, limits)
     a, b = random_pairs(space, everything, rng, _N_STARTS)
     for p, q in proof.pairs:
         if (space.holds(p[None]) & space.holds(q[None])).all():
@@ -65,7 +65,7 @@ def smallest_excess(
     found = float(objective(p[None], q[None])[0])
     proven, how = proof.proven, proof.how
     if proven is not None and found > proven:
-        proven, how = None, "the model's own answers exceed what follows from its parts; please report this"
+        proven, how = None, "its own answers exceed what follows from its parts; please report this"
     shown = shown_pair(space, p, q)
     gap, away = float(space.differences(p[None], q[None])[0]), float(distance(p[None], q[None])[0])
     return Excess(max(0.0, found), shown, gap, away, proven, how)

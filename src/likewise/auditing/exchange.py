@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._typing import FloatArray
 from likewise.auditing.intervals import mean_interval, share_interval
+from likewise.pairs.model_outputs import OutputLabels
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, NumericDomain
 
@@ -54,6 +56,11 @@ class Exchange:
             parts.append(space.answers(rows.reshape(-1, space.rows.shape[1])))
         outputs = np.concatenate([part for part, _ in parts])
         return cls(space, list(columns), alternatives, outputs.reshape(n, m + 1, -1), parts[0][1])
+
+    @property
+    def labels(self) -> OutputLabels:
+        """What the outputs are, as they are shown."""
+        return OutputLabels.shown(self.space.model, self.space.output_range, self.outputs, probable=self.probable)
 
     @property
     def limited(self) -> bool:
@@ -136,19 +143,23 @@ class Exchange:
         rows[:, self.columns] = values
         return rows
 
-    def directions(self) -> pd.DataFrame:
+    def directions(self, direction: Direction) -> pd.DataFrame:
         """For every two alternatives: by how much the first is favoured, on average, and for how many people.
 
-        Only for one output, and up to eight alternatives. Means of outputs without limits have no interval.
+        If no direction is known, by how much its score is higher. Only for one output that counts, and up to eight
+        alternatives. Means of outputs without limits have no interval.
         """
-        names = ["favoured", "over", "mean", "mean_low", "mean_high", "share", "share_low", "share_high", "largest"]
+        ends = ("favoured", "over") if direction.sign else direction.names
+        names = [*ends, "mean", "mean_low", "mean_high", "share", "share_low", "share_high", "largest"]
         m = len(self.given.values)
-        if self.outputs.shape[2] > 1 or m > _LISTED:
+        several = self.outputs.shape[2] > 1
+        if (several and direction.position is None) or m > _LISTED:
             return pd.DataFrame(columns=names)
         words, rows = self._words(np.arange(m)), []
+        gains = direction.gains(self.outputs) * (2 if several else 1)  # of several classes, outputs are halves
         for i in range(m):
             for j in range(i):
-                gap = self.outputs[:, i, 0] - self.outputs[:, j, 0]
+                gap = gains[:, i] - gains[:, j]
                 first, second, sign = (i, j, 1.0) if gap.mean() >= 0 else (j, i, -1.0)
                 favoured = int((sign * gap > 0).sum())
                 rows.append(

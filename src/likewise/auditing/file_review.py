@@ -14,8 +14,10 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, counted, list_words, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import is_numeric
+from likewise.kernel.metric import BoundMetric
+from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.points import CODE, Points
+from likewise.pairs.points import CODE, Points, splits_of
 from likewise.verification.domain import frame_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
@@ -330,21 +332,23 @@ class _Search:
     """Approved people who are close to denied ones and no better, among any of both."""
 
     def __init__(self, metric: Metric | None, X: Any, limits: _Limits, threshold: float) -> None:
-        self.metric, self.limits, self.threshold = metric, limits, threshold
-        self.people = None if metric is None else metric.encode_rows(X)
-        self.weights = None if metric is None or self.people is None else metric.known_weights(self.people.encoder)
+        self.limits, self.threshold = limits, threshold
+        self.metric: BoundMetric | None = None
+        self.people: People | None = None
+        if metric is not None:
+            self.metric, self.people = metric.read(X)
 
     def comparators(self, denied: Any, granted: Any, n: int | None) -> _Found:
         """How many there are, and the `n` closest (None: the closest)."""
         from likewise.pairs.comparators import Qualifications, find_comparators
 
-        n, weights = n or 1, self.weights
+        n = n or 1
         if len(denied) * len(granted) <= _AT_ONCE or not self._has_boxes:
             return self._every_pair(denied, granted, n)
         points, kinds, scales, p = np.empty((len(self.limits.numbers), 0)), np.empty(0, np.int8), np.empty(0), 1.0
-        if self.people is not None and weights is not None:
-            held = Points.among(self.people, np.array(self.people.missing(), dtype=np.int64), weights)
-            scales, p = held.scales(weights), weights.p
+        if self.people is not None and self.metric is not None:
+            held = Points.among(self.people, np.array(self.people.missing(), dtype=np.int64), self.metric)
+            scales, p = held.scales(self.metric), self.metric.p
             used = np.flatnonzero(scales > 0)
             used = used[np.argsort(held.kinds[used] == CODE, kind="stable")]
             points, kinds, scales = held.X[:, used], held.kinds[used], scales[used]
@@ -354,8 +358,8 @@ class _Search:
 
     @property
     def _has_boxes(self) -> bool:
-        """Whether boxes bound the distance: not that of a function, nor of a matrix of categories without `splits`."""
-        return self.metric is None or (self.weights is not None and self.weights.splits is not None)
+        """Whether boxes bound the distance: not that of a function, or a matrix of categories without `splits_of`."""
+        return self.metric is None or splits_of(self.metric) is not None
 
     def pairs(self, found: _Found, denied: Any, granted: Any, order: Any, n: int | None) -> pd.DataFrame:
         """The closest comparators of the denied people in this order, or with no `n` all of them."""
@@ -414,8 +418,7 @@ class _Search:
             fine = self.limits.no_better(block, granted)
             distances = np.zeros(fine.shape)
             if self.metric is not None and self.people is not None:
-                a, b = np.repeat(block, len(granted)), np.tile(granted, len(block))
-                distances = self.metric.between(self.people.take(a), self.people.take(b)).reshape(fine.shape)
+                distances = self.metric.cross(self.people.take(block), self.people.take(granted))
             fine &= distances <= self.threshold
             for i in np.flatnonzero(fine.any(axis=1)):
                 order = np.flatnonzero(fine[i])

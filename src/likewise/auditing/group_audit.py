@@ -1,4 +1,4 @@
-"""Who is favoured in the pairs that exceed a metric: per person, per group, and in the population."""
+"""Who is favoured, or has the higher score, in the pairs that exceed a metric: per person, group and population."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
@@ -18,27 +19,31 @@ from likewise.auditing.audit import check_tolerance
 from likewise.auditing.intervals import pair_rate_interval
 from likewise.auditing.matched_pairs import MatchedPairs, features_of, holm, matched_pairs
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import asked_outputs, given_outputs, power_of_two_unit
-from likewise.pairs.points import Points
+from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outputs, power_of_two_unit
+from likewise.pairs.points import Points, splits_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupAudit:
-    """Who is favoured in the pairs that exceed a metric.
+    """Who is favoured, or has the higher score, in the pairs that exceed a metric.
+
+    If it is not known which score is favourable, ``n_favoured`` and ``n_disfavoured`` are called ``n_higher`` and
+    ``n_lower``, and count higher and lower scores.
 
     Attributes
     ----------
     people : DataFrame
         One row per person: ``row`` (position in X), ``score``, ``n_comparators`` (people whose score differs from
-        theirs by more than the distance), and of these ``n_favoured`` with a higher score and ``n_disfavoured`` with a
-        lower one. Those with most favoured comparators come first.
+        theirs by more than the distance), and of these ``n_favoured`` with a better score and ``n_disfavoured`` with a
+        worse one. Those with most favoured comparators come first.
     groups : DataFrame
         For each column and value: of the violating pairs between this value and any other, ``n_pairs``, in how many the
-        person with this value has the higher score (``n_favoured``), and the ``share``, which other columns may
+        person with this value has the better score (``n_favoured``), and the ``share``, which other columns may
         explain. So everybody is also matched with one other person who is alike in the columns that count:
         ``n_alike`` of these pairs exceed the metric and differ in the value, with a ``share_alike``. ``p_value`` is
         the chance of one at least as far from what is expected if scores had nothing to do with the value but for
@@ -53,6 +58,8 @@ class GroupAudit:
     n_violations : int
     tolerance : float
     metric : Metric
+    favourable : str
+        What is favourable, in words; empty if it is not known.
     """
 
     people: pd.DataFrame
@@ -63,6 +70,7 @@ class GroupAudit:
     n_violations: int
     tolerance: float
     metric: Metric
+    favourable: str
 
     def __repr__(self) -> str:
         low, high = self.rate_interval
@@ -81,16 +89,17 @@ def audit_groups(
     predictions: Any = None,
     output_range: tuple[float, float] | None = None,
     tolerance: float | None = None,
+    favourable: Any = None,
     max_people: int = 20_000,
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> GroupAudit:
-    """Find who is favoured in the pairs of people whose outputs differ by more than their distance.
+    """Find who has the better scores in the pairs of people whose outputs differ by more than their distance.
 
     The test is about people who are alike. Whoever goes by income, which goes with sex, favours men in most pairs and
     need not look at sex. So each person is matched with one other by the columns of positive weight, and in the matched
-    pairs that exceed the metric the values of the two are exchanged at the odds that these columns
-    leave (`docs/theory.md` §15). These odds are estimated: a model that jumps where the groups part, in a way that
+    pairs that exceed the metric the values of the two are exchanged at the odds that these columns leave
+    (`docs/theory.md` §15). These odds are estimated: a model that jumps where the groups part, in a way that
     neither a logistic regression nor a small tree finds, can still have small p-values without looking at the column.
     Columns of weight 0 explain nothing. `effect` exchanges the column and nothing else.
 
@@ -100,6 +109,10 @@ def audit_groups(
         As for `audit`; `X` in memory, and outputs that are one number: two classes, or regression.
     columns : sequence of column names, optional
         Columns of `X` whose values are compared; those of weight 0 if not given.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is said who has the higher score.
     max_people : int, default=20_000
         Of more people, a fixed sample is compared, and the figures are about the sample.
     n_permutations : int, default=9999
@@ -114,16 +127,17 @@ def audit_groups(
     --------
     >>> from likewise import TableMetric
     >>> X = pd.DataFrame({"age": [30, 30, 31, 31], "sex": ["f", "m", "f", "m"]})
-    >>> found = audit_groups(None, X, TableMetric({"age": 0.01}, {"sex": 0}), predictions=[0.2, 0.6, 0.2, 0.6])
+    >>> metric, risks = TableMetric({"age": 0.01}, {"sex": 0}), [0.2, 0.6, 0.2, 0.6]
+    >>> found = audit_groups(None, X, metric, predictions=risks, favourable="low")
     >>> found.groups[["column", "value", "n_pairs", "n_favoured"]]
       column value  n_pairs  n_favoured
-    0    sex     f        4           0
-    1    sex     m        4           4
+    0    sex     f        4           4
+    1    sex     m        4           0
     """
     metric = check_metric(metric)
     n_permutations = check_count("n_permutations", n_permutations)
     rng = np.random.default_rng(seed_from(random_state))
-    people = metric.encode_rows(X)
+    bound, people = metric.read(X)
     if len(people) < 2:
         raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
     if predictions is None:
@@ -136,26 +150,27 @@ def audit_groups(
             "predictions= with the probability of one class."
         )
     chosen = fixed_sample(len(people), check_count("max_people", max_people, min_value=2))
-    people, scores = people.take(chosen), outputs[chosen, 0]
+    classes = OutputLabels.of(model, predictions, output_range, probable=probable).classes
+    direction = Direction.of(favourable, classes)
+    people, scores = people.take(chosen), direction.gains(outputs[chosen])
     unit = 1.0 if probable or output_range is not None else float(np.ptp(scores)) or 1.0
     room = check_tolerance(tolerance, unit)
-    below, above = _comparators(metric, people, scores, room)
-    n = len(scores)
+    below, above = _comparators(bound, people, scores, room)
+    n, (better, worse) = len(scores), (f"n_{name}" for name in direction.names)
     counts = below + above
     table = pd.DataFrame(
-        {"row": chosen, "score": scores, "n_comparators": counts, "n_favoured": above, "n_disfavoured": below}
+        {"row": chosen, "score": outputs[chosen, 0], "n_comparators": counts, better: above, worse: below}
     )
     rate = float(counts.sum()) / (n * (n - 1))
     given = pd.DataFrame(people.table)
     names = metric.hidden if columns is None else check_names("columns", columns, list(given))
-    weights = metric.known_weights(people.encoder)
-    counted = np.ones(people.rows.shape[1], dtype=bool) if weights is None else weights.matters
 
     def favoured(a: IntArray, b: IntArray) -> IntArray:
         gap = scores[a] - scores[b]
-        exceeds = np.abs(gap) - metric.between(people.take(a), people.take(b)) > room
+        exceeds = np.abs(gap) - bound.between(people.take(a), people.take(b)) > room
         return np.asarray(np.sign(gap) * exceeds, dtype=np.int64)
 
+    counted = bound.matters if bound.has_parts else np.ones(people.rows.shape[1], dtype=bool)
     rows: list[tuple[Any, ...]] = []
     for name in names:
         if name not in given:
@@ -163,13 +178,14 @@ def audit_groups(
         where, values = pd.factorize(given[name], use_na_sentinel=False)
         if len(values) > 50:
             raise InvalidInputError(f"columns must hold up to 50 values; {name!r} has {len(values)}.")
-        others = counted & np.array([each != name for each in people.encoder.names])
-        features = features_of(people, others)
+        known = list(people.encoder.names)
+        known = known if name in known or len(known) != given.shape[1] else list(given)  # an array has no names
+        features = features_of(people, counted & np.array([each != name for each in known]))
         matched = matched_pairs(where, len(values), features, favoured, n_permutations, rng)
-        rows += _groups(name, where, values, metric, people, scores, room, (below, above), matched)
-    head = ["column", "value", "n_people", "n_pairs", "n_favoured", "share", "n_alike", "share_alike", "p_value"]
+        rows += _groups(name, where, values, bound, people, scores, room, (below, above), matched)
+    head = ["column", "value", "n_people", "n_pairs", better, "share", "n_alike", "share_alike", "p_value"]
     return GroupAudit(
-        table.sort_values(["n_favoured", "n_comparators"], ascending=False, kind="stable", ignore_index=True),
+        table.sort_values([better, "n_comparators"], ascending=False, kind="stable", ignore_index=True),
         _adjusted(pd.DataFrame(rows, columns=head)),
         rate,
         pair_rate_interval(rate, n),
@@ -177,24 +193,26 @@ def audit_groups(
         int(counts.sum()) // 2,
         room,
         metric,
+        direction.text,
     )
 
 
-def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
+def _comparators(
+    metric: BoundMetric, people: People, scores: FloatArray, tolerance: float
+) -> tuple[IntArray, IntArray]:
     """For everybody, how many people exceed the distance with a lower and with a higher score."""
     from likewise.pairs.box_tree import box_tree_of
     from likewise.pairs.comparators import count_exceeding
 
-    weights = metric.known_weights(people.encoder)
-    if len(people) ** 2 <= _AT_ONCE or weights is None or weights.splits is None:
+    if len(people) ** 2 <= _AT_ONCE or splits_of(metric) is None:
         return _every_pair(metric, people, scores, tolerance)
-    points = Points.of(people, weights)
+    points = Points.of(people, metric)
     groups, unit = points.groups(scores[:, None]), power_of_two_unit(float(np.ptp(scores)))
     tree = box_tree_of(
         points.X[groups.first],
         scores[groups.first, None] / unit,
-        points.scales(weights) / unit,
-        weights.p,
+        points.scales(metric) / unit,
+        metric.p,
         points.kinds,
         groups.count,
     )
@@ -202,18 +220,14 @@ def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: 
     return below[groups.of_row], above[groups.of_row]
 
 
-def _every_pair(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
+def _every_pair(metric: BoundMetric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
     """The same for few people, a function, or a matrix of categories without `splits`: every pair is compared."""
-    n, weights = len(people), metric.known_weights(people.encoder)
+    n = len(people)
     below, above = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     size = max(1, _AT_ONCE // max(1, n))
     for start in range(0, n, size):
         block = np.arange(start, min(n, start + size))
-        if weights is not None:
-            distances = weights.pairwise(people.rows[block], people.rows)
-        else:
-            a, b = np.repeat(block, n), np.tile(np.arange(n), len(block))
-            distances = metric.between(people.take(a), people.take(b)).reshape(len(block), n)
+        distances = metric.cross(people.take(block), people)
         gap = scores[None, :] - scores[block, None]
         exceeds = np.abs(gap) - distances > tolerance
         below[block], above[block] = (exceeds & (gap < 0)).sum(axis=1), (exceeds & (gap > 0)).sum(axis=1)
@@ -224,7 +238,7 @@ def _groups(
     name: Any,
     where: Any,
     values: Any,
-    metric: Metric,
+    metric: BoundMetric,
     people: People,
     scores: FloatArray,
     tolerance: float,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import Direction
 from likewise._parallel import threads_for
 from likewise._subsample import fixed_sample
 from likewise._typing import BoolArray, FloatArray
@@ -16,10 +17,11 @@ from likewise.additive.scorer import AdditiveScorer
 from likewise.ask import Ask
 from likewise.auditing.ceiling import largest_confidence
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.base import ColumnWeights, Metric, check_metric
-from likewise.pairs.model_outputs import asked_outputs, given_outputs
-from likewise.pairs.points import Points
+from likewise.metrics.base import Metric, check_metric
+from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outputs
+from likewise.pairs.points import Points, splits_of
 
 _MOST_VALUES = 20
 _MOST_MEASURED = 5000  # people on whom proxies are measured
@@ -36,7 +38,8 @@ class GroupGaps:
     gaps : DataFrame
         For each value of the column against all others: ``n`` people, the ``mean`` of their outputs, ``others`` that of
         the others, the ``gap`` between them, ``allowed``, the largest gap that any model within the metric has between
-        these people, and ``shuffled``, the same after the values are shuffled (mean of three).
+        these people, and ``shuffled``, the same after the values are shuffled (mean of three). The last column is
+        ``favoured``, the value or ``"others"`` (``higher``, if it is not known which is favourable).
     proxies : DataFrame
         For each other column, and for all together: ``auc``, how well it tells the values of the protected column apart
         (cross-validated area under the ROC curve, 0.5 is not at all; the average over values against others).
@@ -73,6 +76,7 @@ def group_gaps(
     *,
     predictions: Any = None,
     output_range: tuple[float, float] | None = None,
+    favourable: Any = None,
 ) -> GroupGaps:
     """Compare the mean outputs of groups with the largest gap that a metric allows.
 
@@ -94,6 +98,10 @@ def group_gaps(
         matter must not be missing.
     column : column name
         Of `X`; its values are the groups.
+    favourable : class label, "high" or "low", optional
+        What is better for a person: a class, or an end of the score ("low" for a risk). None is known only if the
+        classes are two known words, such as approved and denied; otherwise it
+        is said who has the higher mean.
 
     Returns
     -------
@@ -112,7 +120,7 @@ def group_gaps(
     'mean outputs of f and of all others differ by 0.15, more than the 0.05 of any model within the metric'
     """
     metric = check_metric(metric)
-    people = metric.encode_rows(X)
+    weights, people = metric.read(X)
     given = pd.DataFrame(people.table)
     (name,) = check_names("column", [column], list(given))
     if predictions is None:
@@ -127,9 +135,9 @@ def group_gaps(
     where, values = pd.factorize(given[name], use_na_sentinel=False)
     if not 2 <= len(values) <= _MOST_VALUES:
         raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
-    weights = metric.weights_of(people.encoder)
+    direction = Direction.of(favourable, OutputLabels.of(model, predictions, output_range, probable=probable).classes)
     rows: list[tuple[Any, ...]] = []
-    points = Points.of(people, None if weights.splits is None else weights)
+    points = Points.of(people, None if splits_of(weights) is None else weights)
     shuffles = [np.random.default_rng(seed).permutation(where) for seed in range(_SHUFFLES)]
     for k in np.argsort([str(value) for value in values], kind="stable"):
         inside = where == k
@@ -137,15 +145,18 @@ def group_gaps(
         if len(rows) == 0 or len(values) > 2:  # of two groups, each has the other's limits
             allowed = _largest_gap(points, weights, inside)
             shuffled = float(np.mean([_largest_gap(points, weights, each == k) for each in shuffles]))
-        rows.append((str(values[k]), int(inside.sum()), mean, others, mean - others, allowed, shuffled))
+        lead = float(direction.gains(np.array([mean - others])))
+        ahead = "neither" if lead == 0 else str(values[k]) if lead > 0 else "others"
+        rows.append((str(values[k]), int(inside.sum()), mean, others, mean - others, allowed, shuffled, ahead))
+    head = ["value", "n", "mean", "others", "gap", "allowed", "shuffled", direction.names[0]]
     return GroupGaps(
-        pd.DataFrame(rows, columns=["value", "n", "mean", "others", "gap", "allowed", "shuffled"]),
+        pd.DataFrame(rows, columns=head),
         _proxies(people, name, where),
         _contributions(model, X, where, values),
     )
 
 
-def _largest_gap(points: Points, weights: ColumnWeights, inside: BoolArray) -> float:
+def _largest_gap(points: Points, weights: BoundMetric, inside: BoolArray) -> float:
     """Largest ``mean h(a) - mean h(b)`` of functions h in [0, 1] within the metric: the transport distance."""
     from likewise.pairs.transport import potentials
 
@@ -156,7 +167,7 @@ def _largest_gap(points: Points, weights: ColumnWeights, inside: BoolArray) -> f
     if not some.any():
         return 0.0
     first, mass = groups.first[some], mass[some]
-    if weights.splits is None:
+    if splits_of(weights) is None:
         distinct = replace(points, people=points.people.take(first), X=points.X[first])
         tally = np.maximum(np.stack([-mass, mass], axis=1), 0.0) / (n * m)
         total, *_ = largest_confidence(distinct, weights, tally)

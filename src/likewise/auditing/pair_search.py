@@ -12,8 +12,8 @@ import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.auditing.search_space import SearchSpace
+from likewise.kernel.distance import dual
 from likewise.kernel.schema import People
-from likewise.metrics.base import Metric, dual
 from likewise.pairs.points import Points
 from likewise.pairs.scans import within_groups
 
@@ -45,7 +45,6 @@ class PairEvaluator:
     space : SearchSpace
     outputs : callable
         From people to outputs, of which ``sum_k |outputs[a, k] - outputs[b, k]|`` is the difference.
-    metric : Metric
     bound : callable
         From distances to the differences allowed.
     unit : float
@@ -58,7 +57,6 @@ class PairEvaluator:
 
     space: SearchSpace
     outputs: Callable[[People], FloatArray]
-    metric: Metric
     bound: Callable[[FloatArray], FloatArray]
     unit: float
     tolerance: float
@@ -91,7 +89,7 @@ class PairEvaluator:
         parts, at_once = [], max(1, _PAIRS_PER_BATCH // n_pairs)
         for start in range(0, n, at_once):
             here = slice(start * m, (start + at_once) * m)
-            if self.metric.known_weights(people.encoder) is not None:  # picking people from a table is slow
+            if self.space.metric.has_parts:  # picking people from a table is slow
                 measured = self._by_weights(People(people.rows[here], people.encoder, None), outputs[here], m)
             else:
                 measured = self._by_function(people.take(here), outputs[here], m)
@@ -133,18 +131,17 @@ class PairEvaluator:
 
     def _by_weights(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
         """Differences and distances of all pairs in each group of `m`; shape (n_groups, n_pairs) each."""
-        weights = self.metric.weights_of(people.encoder)
-        if weights.tables:
-            return _each_pair(outputs, m, lambda a, b: weights.distances(people.rows[a], people.rows[b]))
+        if self.space.metric.tables:
+            return _each_pair(outputs, m, lambda a, b: self.space.metric.distances(people.rows[a], people.rows[b]))
         points = Points.among(people, np.array(people.missing(), dtype=np.int64))
         return within_groups(
             np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds,
-            np.nan_to_num(points.scales(weights)), weights.p, m,
+            np.nan_to_num(points.scales(self.space.metric)), self.space.metric.p, m,
         )  # fmt: skip
 
     def _by_function(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
         """The same for a metric without weights, by its function."""
-        return _each_pair(outputs, m, lambda a, b: self.metric.between(people.take(a), people.take(b)))
+        return _each_pair(outputs, m, lambda a, b: self.space.metric.between(people.take(a), people.take(b)))
 
     def _keep_candidates(self, pairs: FloatArray, share: FloatArray, excess: FloatArray) -> None:
         for values in (share, excess):

@@ -16,8 +16,8 @@ from likewise._validation import check_names, short_repr
 from likewise.ask import unseen_value
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN, CategoricalColumn, NumericColumn
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People, is_table
-from likewise.metrics.base import Metric
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 from likewise.verification.one_hot import OneHot
 
@@ -34,7 +34,8 @@ class SearchSpace:
 
     Attributes
     ----------
-    encoder : Encoder
+    metric : BoundMetric
+        Bound to the columns that are searched.
     starts : ndarray of shape (n_starts, n_columns)
         Encoded people from whom a search starts.
     low, high : ndarray of shape (n_columns,)
@@ -57,7 +58,7 @@ class SearchSpace:
         Kinds of values that the model refuses.
     """
 
-    encoder: Encoder
+    metric: BoundMetric
     starts: FloatArray
     low: FloatArray
     high: FloatArray
@@ -69,6 +70,11 @@ class SearchSpace:
     with_tables: bool
     spell: Callable[[FloatArray], Any] | None = None
     refused: tuple[str, ...] = ()
+
+    @property
+    def encoder(self) -> Encoder:
+        """Of the columns."""
+        return self.metric.schema
 
     @property
     def continuous(self) -> BoolArray:
@@ -189,20 +195,18 @@ class SearchSpace:
 
 
 def build_search_space(
-    metric: Metric,
-    encoder: Encoder,
+    metric: BoundMetric,
     rows: FloatArray | None,
     known: list[FloatArray],
     *,
     with_tables: bool = True,
     spell: Callable[[FloatArray], Any] | None = None,
 ) -> SearchSpace:
-    """Build the search space from a metric, an encoder, and people or breakpoints.
+    """Build the search space from a metric, and people or breakpoints.
 
     Parameters
     ----------
-    metric : Metric
-    encoder : Encoder
+    metric : BoundMetric
     rows : ndarray of shape (n_samples, n_columns), or None
         Encoded people.
     known : list of ndarray
@@ -214,8 +218,7 @@ def build_search_space(
     """
     if rows is not None and not len(rows):
         raise InvalidInputError("X must hold at least one person to start from; got none.")
-    numbers, d = encoder.is_number, len(encoder.names)
-    weights = metric.known_weights(encoder)
+    encoder, numbers, d = metric.schema, metric.is_number, len(metric.schema.names)
     choices = tuple(_codes(encoder, i) for i in range(d))
     breakpoints = tuple(_breakpoints(known[i], None if rows is None else rows[:, i]) for i in range(d))
     low, high = np.zeros(d), np.ones(d)
@@ -223,21 +226,21 @@ def build_search_space(
         present = breakpoints[i] if rows is None else rows[~np.isnan(rows[:, i]), i]
         if len(present):
             low[i], high[i] = present.min(), present.max()
-        elif rows is None and not len(choices[i]) and (weights is None or weights.matters[i]):
+        elif rows is None and not len(choices[i]) and (not metric.has_parts or metric.matters[i]):
             raise InvalidInputError(
                 f"X must be given: the model does not say where the numbers of {encoder.names[i]!r} lie. Pass people "
                 "like those it was fitted on."
             )
     span = np.where(high > low, high - low, 1.0)
-    if weights is None:
+    if not metric.has_parts:
         scales, nullable, p = 1 / span, np.zeros(d, dtype=bool), 2.0
         if rows is not None:
             nullable = numbers & np.isnan(rows).any(axis=0)
     else:
-        scales, nullable, p = weights.scales, numbers & ~np.isnan(weights.missing), weights.p
+        scales, nullable, p = metric.scales, numbers & ~np.isnan(metric.missing), metric.p
     continuous = np.array([not len(values) for values in choices])
     space = SearchSpace(
-        encoder, np.zeros((1, d)), low, high, scales, p, breakpoints, choices, nullable & continuous, with_tables, spell
+        metric, np.zeros((1, d)), low, high, scales, p, breakpoints, choices, nullable & continuous, with_tables, spell
     )
     if rows is None:
         rows = _synthetic_rows(space)

@@ -204,7 +204,7 @@ def verify_card(echo: Output, card: Path, people: Path | None) -> None:
 @click.option("--policy", type=options.FILE, help="TOML or JSON file with names, approved reasons and what is fixed.")
 @click.option("--threshold", type=float, help="Probability that is needed; a model made with --decide has its own.")
 @click.option("--width", type=float, help="Width of the band around the threshold in which the draw decides.")
-@click.option("--favourable", help="Class whose probability is explained; the last one by default.")
+@click.option("--favourable", help="Class whose probability is explained; by default a known word, or the last.")
 @click.option(
     "--reasons", type=click.IntRange(1), default=4, show_default=True, help="Most reasons to give, ties aside."
 )

@@ -25,6 +25,8 @@ from likewise.exceptions import InvalidInputError, LikewiseError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from likewise.pairs.model_outputs import OutputLabels
+
 FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 TABLE = click.Path(path_type=Path, allow_dash=True)
 """A file, or a directory of Parquet files."""
@@ -45,6 +47,13 @@ output_range = click.option(
     type=float,
     nargs=2,
     help="Lowest and highest outcome of a regression; by default those in the metric file.",
+)
+score_range = click.option(
+    "--range",
+    "output_range",
+    type=float,
+    nargs=2,
+    help="Lowest and highest score, if not probabilities; by default those in the metric file.",
 )
 id_column = click.option("--id", "id_column", help="Column that names people: left out, and used in error messages.")
 drop = click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
@@ -69,6 +78,12 @@ groups = click.option(
     metavar="COLUMN=ONE,...,OTHER",
     callback=lambda _context, _option, given: _groups(given),
     help="Categories of a column that are near to each other, such as job=clerk,teacher; once per group.",
+)
+favourable = click.option(
+    "--favourable",
+    metavar="CLASS|high|low",
+    help="What is better for a person: a class, or the high or low end of the score; known only for classes such as "
+    "approved and denied.",
 )
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
@@ -231,6 +246,8 @@ def reads_dataset(table_type: click.Path) -> Callable[..., Any]:
     return decorate
 
 
+PAIR = ("one", "other")
+"""What two people are called who are printed side by side."""
 BAD_INPUT, CRASH, STOPPED = 2, 3, 130
 """Exit codes; 1 is a gate that failed."""
 
@@ -287,7 +304,13 @@ class Output:
         if people is None:
             self.facts["pair"] = None
         else:
-            self.table(people.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
+            self.table(people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1), "pair")
+
+    def unit(self, labels: OutputLabels) -> None:
+        """Say what differences are in, unless they are points of a probability."""
+        self.facts |= {"output_range": labels.limits, "are_probabilities": labels.are_probabilities}
+        if labels.statement:
+            self(f"\n{labels.statement}")
 
     def finish(self, *try_next: str) -> None:
         """Print the JSON document, or what to run next."""

@@ -68,7 +68,10 @@ _MIN_GAIN = 1e-6  # in training loss; less is not worth a line
 )
 @click.option("--threshold", type=float, help="With --decide: probability at the middle of the band.")
 @click.option("--width", type=float, help="With --decide: width of the band.")
-@click.option("--favourable", help="With --decide: class whose probability is compared; the last one by default.")
+@click.option(
+    "--favourable",
+    help="With --decide: class whose probability is compared; by default a known word, or the last.",
+)
 @click.option("--holdout", type=float, default=0.2, show_default=True, help="Share of the people to measure on.")
 @click.option("--out", type=options.FILE, default=Path("model.skops"), show_default=True)
 @options.force

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise._favourable import label_of
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output
 from likewise.exceptions import FileError, InvalidInputError
@@ -102,12 +103,7 @@ def _import_function(module: str, function: str) -> Any:
 
 def class_named(name: str | None, classes: Any, option: str = "--favourable") -> Any:
     """The class of this name; None if there is no name, or for a regression."""
-    if name is None or classes is None:
-        return None
-    known = {str(label): label for label in classes.tolist()}
-    if name not in known:
-        raise InvalidInputError(f"{option} must be one of {', '.join(known)}; got {name!r}.")
-    return known[name]
+    return None if name is None or classes is None else label_of(name, classes.tolist(), option=option)
 
 
 def check_taken(option: str, names: Sequence[str], people: pd.DataFrame) -> None:

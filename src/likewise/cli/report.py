@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--range", "output_range", type=float, nargs=2, help="Lowest and highest score of another system, if not 0 and 1."
 )
-@click.option("--outcome", help="Class whose probability is shown; the last one by default.")
+@click.option("--outcome", help="Class whose probability is shown; by default a known word, or the last.")
 @click.option("--id", "id_column", help="Column that names people; by default the row, counted from 0.")
 @click.option("--date", help="Date of the data, shown as given; by default none.")
 @click.option("--title", default="How alike people are treated", show_default=True)

@@ -140,7 +140,7 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
     help="Width of the band from which the cut-off is drawn: people at distance D are decided differently with "
     "probability at most D / width.",
 )
-@click.option("--favourable", help="Class whose probability is compared; the last one by default.")
+@click.option("--favourable", help="Class whose probability is compared; by default a known word, or the last.")
 @click.option(
     "--out",
     type=options.FILE,

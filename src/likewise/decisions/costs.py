@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._favourable import column_of
 from likewise._frozen import Frozen
 from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_numbers, integer, positive, short_repr
 from likewise.ask import answers, as_taken
 from likewise.base import ConstrainedClassifier
-from likewise.decisions.threshold import chance_above, column_of
+from likewise.decisions.threshold import chance_above
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.guarantee import Guarantee
 from likewise.metrics.base import Metric, check_metric
@@ -95,7 +96,8 @@ def decision_costs(
     near : float, default=0.05
         Two people are near if their distance is at most this.
     favourable : class label, default=None
-        The class whose probability is compared; None takes the last one.
+        The class whose probability is compared; None takes the one that is known by its word, such as
+        approved, or else the last one.
     profit : array-like of shape (2, 2), optional
         What a decision brings: rows are the true outcome (unfavourable, favourable), columns the decision.
     metric : Metric, optional
@@ -181,13 +183,12 @@ def _errors(chance: FloatArray, good: BoolArray) -> dict[str, float]:
 
 def _near_pairs(metric: Metric, X: Any, some: npt.NDArray[np.intp], near: float) -> tuple[Any, Any]:
     """Positions in `X` of the pairs of these people at a distance of at most `near`."""
-    people = metric.encode_rows(X).take(some)
-    weights = metric.known_weights(people.encoder)
+    bound, people = metric.read(X)
+    people = people.take(some)
     first, second = [], []
     for start in range(0, len(some), _BLOCK):
         block = people.take(slice(start, start + _BLOCK))
-        D = metric.pairwise(block.table, people.table) if weights is None else weights.pairwise(block.rows, people.rows)
-        i, j = np.nonzero(near >= D)
+        i, j = np.nonzero(near >= bound.cross(block, people))
         keep = start + i < j
         first.append(some[start + i[keep]])
         second.append(some[j[keep]])

@@ -20,6 +20,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from likewise._favourable import column_of, is_label
 from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._inner_estimator import (
     WrappedScorer,
@@ -138,7 +139,8 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     width : float, default=0.1
         Of each band. 1 with a threshold of 0.5 is a lottery by the score itself.
     favourable : class label, default=None
-        The class whose probability is compared; None takes the last one.
+        The class whose probability is compared; None takes the one that is known by its word, such as
+        approved, or else the last one.
     grades : sequence, default=None
         Labels of the grades, lowest first: one more than there are thresholds. None takes the two classes.
 
@@ -169,7 +171,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     'exact'
     """
 
-    rules: ClassVar[dict[str, Rule]] = {"width": positive(below=1.0) | Rule("1", lambda width: _is_label(width, 1.0))}
+    rules: ClassVar[dict[str, Rule]] = {"width": positive(below=1.0) | Rule("1", lambda width: is_label(width, 1.0))}
 
     scorer_: ThresholdScorer
     estimator_: ConstrainedClassifier
@@ -220,7 +222,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         >>> round(ThresholdDecision.width_for(0.1, 0.01), 6)
         0.1
         """
-        (positive(below=1.0) | Rule("1", lambda share: _is_label(share, 1.0))).check("different", different)
+        (positive(below=1.0) | Rule("1", lambda share: is_label(share, 1.0))).check("different", different)
         positive().check("distance", distance)
         (NONE | Rule("a Guarantee or Bound", lambda it: isinstance(it, Guarantee | Bound))).check("bound", bound)
         width = float(np.nextafter((bound or Bound()).bound(distance) / different, 2.0))
@@ -272,7 +274,9 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         )
         own = Guarantee(
             metric.scaled(1 / self.width),
-            BandBound(guarantee.curve, self.width, guarantee.slack, metric.caps_at(1 / self.width)),
+            BandBound(
+                guarantee.curve, self.width, guarantee.slack, metric.bind(inner.encoder_).caps_at(1 / self.width)
+            ),
             guarantee.level,
             basis,
             delta=guarantee.delta,
@@ -368,25 +372,6 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
                 "sure_distance": self.scorer_.distance_to_band(people),
             }
         )
-
-
-def column_of(favourable: Any, classes: npt.NDArray[Any]) -> int:
-    """Position of the favourable class; None is the last one."""
-    labels = classes.tolist()
-    if favourable is None:
-        return len(labels) - 1
-    for i, label in enumerate(labels):
-        if _is_label(favourable, label):
-            return i
-    raise InvalidInputError(f"favourable must be one of the classes {labels}; got {short_repr(favourable)}.")
-
-
-def _is_label(value: Any, label: Any) -> bool:
-    return (
-        isinstance(value, str | Real | np.generic)
-        and isinstance(value, bool) <= isinstance(label, bool)
-        and bool(value == label)
-    )
 
 
 def _check_grades(grades: Any) -> list[str] | None:

@@ -24,7 +24,7 @@ from likewise.additive.binning import Part
 from likewise.additive.design_matrix import Layout
 from likewise.additive.objective import Objective
 from likewise.additive.qp import Limits, minimise_quadratic
-from likewise.metrics.base import ColumnWeights
+from likewise.kernel.metric import BoundMetric
 
 _MAX_STEPS = 100
 _RARE = 0.02  # least mean distance due to the blanks of a column at a weight of 1
@@ -51,7 +51,7 @@ class Costs:
     def of(
         cls, rows: FloatArray, shares: FloatArray, is_number: BoolArray, tables: Mapping[int, FloatArray] | None = None
     ) -> Costs:
-        """From coded people and what they count, which adds up to 1; `tables` are those of `ColumnWeights`.
+        """From coded people and what they count, which adds up to 1; `tables` are those of `BoundMetric`.
 
         Examples
         --------
@@ -78,7 +78,7 @@ class Costs:
             missing[i] = 2 * present * (1 - present) if present < 1 - 1e-12 else 0.0
         return cls(found, missing)
 
-    def mean_distance(self, columns: ColumnWeights) -> float:
+    def mean_distance(self, columns: BoundMetric) -> float:
         """Of two people drawn at random, under weights with p = 1."""
         return float(columns.scales @ self.weights + np.nan_to_num(columns.missing) @ self.missing)
 

@@ -13,8 +13,9 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import canonical_category
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import ArrayEncoder, People, as_frame
-from likewise.metrics.base import ColumnWeights, Metric, check_metric
+from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.empirical import read_people
@@ -50,7 +51,7 @@ class WeightSpace:
     start : ndarray or None
         Weights to stay close to.
     start_metric : Metric or None
-    start_weights : ColumnWeights or None
+    start_weights : BoundMetric or None
     """
 
     people: People
@@ -62,7 +63,7 @@ class WeightSpace:
     upper: FloatArray
     start: FloatArray | None
     start_metric: Metric | None
-    start_weights: ColumnWeights | None
+    start_weights: BoundMetric | None
 
     @classmethod
     def of(cls, X: Any, start: Metric | None, categorical: Sequence[Any] | None) -> WeightSpace:
@@ -135,7 +136,7 @@ def _features(
     people: People,
     names: Sequence[Any],
     kinds: Sequence[str],
-    given: ColumnWeights | None,
+    given: BoundMetric | None,
     a: IntArray,
     b: IntArray,
 ) -> FloatArray:
@@ -152,9 +153,7 @@ def _features(
     return out
 
 
-def _mean_features(
-    people: People, names: Sequence[Any], kinds: Sequence[str], given: ColumnWeights | None
-) -> FloatArray:
+def _mean_features(people: People, names: Sequence[Any], kinds: Sequence[str], given: BoundMetric | None) -> FloatArray:
     """Mean features over some pairs of people, with everybody in at least two of them."""
     rng, n = np.random.default_rng(0), len(people)
     order = rng.permutation(n)

@@ -61,7 +61,7 @@ class DesignProblem:
             raise InvalidInputError(f"y must hold at least two classes; got only {short_repr(model.classes_[0])}.")
         if model._classify and weights is not None and len(np.unique(y[weights > 0])) < 2:
             raise InvalidInputError("sample_weight must leave people of two classes; all but one have the weight 0.")
-        metric.check_people(people)
+        metric.bind(people.encoder).check_people(people)
         columns = metric.weights_of(people.encoder)
         target = model.loss_of(y, people).target
         counts = np.ones(len(people)) if weights is None else weights

@@ -56,7 +56,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         # Each outcome twice: scikit-learn warns about classes with a single member.
         model._check_target(np.tile(check_outcomes(digest[target], numeric=not model._classify), 2))
         encoder = metric.encoder(digest[names])
-        metric = metric.as_learned(encoder)
+        metric = metric.learned(encoder)
         model.n_features_in_ = len(names)
         if not isinstance(encoder, ArrayEncoder) or all(isinstance(name, str) for name in names):
             model.feature_names_in_ = np.array(names, dtype=object)  # as scikit-learn, which takes text only
@@ -151,7 +151,7 @@ def _bin(given: _Binning, start: int, skipped: int, size: int, *tables: pd.DataF
     rows = joined([part for part in needed if len(part)], categories)
     rows.index = pd.RangeIndex(start, start + len(rows))  # positions, for errors
     people = People.read(rows[given.names], given.encoder)
-    given.metric.check_people(people)
+    given.metric.bind(people.encoder).check_people(people)
     y = check_outcomes(rows[given.target], numeric=not model._classify)
     parts = [fill(part, np.ascontiguousarray(people.rows[:, part.column])) for part in given.parts]
     weights = np.full(len(people), 1 / given.n_rows)

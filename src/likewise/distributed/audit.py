@@ -49,6 +49,7 @@ def audit(
     tolerance: float | None,
     thresholds: Sequence[float],
     n_worst: int,
+    favourable: Any,
 ) -> Audit:
     """As `likewise.audit`, for a Dask DataFrame or the path of Parquet files."""
     table, predictions = DaskTable.of(X).with_column(predictions, "predictions")
@@ -90,7 +91,8 @@ def audit(
     positions, places = np.unique(result.pairs, return_inverse=True)
     worst = encoder.points(partitions.rows_at(positions, names)) if len(positions) else encoder.template
     model_outputs = ModelOutputs(worst, _outputs_at(boxes, positions), unit, labels)
-    violations, columns = tabulate(worst, places.reshape(-1, 2), result, model_outputs, weights)
+    direction = model_outputs.direction(favourable)
+    violations, columns = tabulate(worst, places.reshape(-1, 2), result, model_outputs, weights, direction)
     a, b = np.searchsorted(chosen, pairs)
     differences = unit * np.abs(outputs[a] / unit - outputs[b] / unit).sum(axis=1)
     return Audit(
@@ -109,6 +111,8 @@ def audit(
         n_compared=result.n_compared,
         tolerance=tolerance,
         metric=metric,
+        labels=labels,
+        favourable=direction.text,
     )
 
 

@@ -23,8 +23,9 @@ from likewise.ask import answers
 from likewise.distributed.cluster import compute, delayed, reduce, shared
 from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import Metric
 from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import SearchGoal, goal_from, sampled_excesses, search_between, search_within
 from likewise.pairs.box_tree import BoxTree, SearchParameters
@@ -63,7 +64,7 @@ class RowEncoder(Frozen):
         return Points.among(People.read(self.digest, self.encoder), self.nullable, self._weights)
 
     @cached_property
-    def _weights(self) -> ColumnWeights | None:
+    def _weights(self) -> BoundMetric | None:
         return None if self.metric is None else self.metric.weights_of(self.encoder)
 
     def points(self, table: pd.DataFrame) -> Points:

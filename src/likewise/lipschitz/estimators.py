@@ -121,7 +121,7 @@ class _Lipschitz(ConstrainedEstimator):
         output_range: tuple[float, float] | None = None,
     ) -> LipschitzScorer:
         columns = metric.weights_of(people.encoder)
-        columns.refuse_tables(people.encoder.names, "a network")
+        columns.refuse_tables("a network")
         used = np.flatnonzero(columns.matters)
         samples = WeightedSamples.from_data(people.rows[:, used], targets, weights)
         inputs, widths = read_columns(samples, used, columns), (*self.hidden_layer_sizes, n_outputs)

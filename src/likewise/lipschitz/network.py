@@ -13,7 +13,8 @@ from likewise._subsample import distinct_rows
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 from likewise.kernel.columns import UNSEEN
-from likewise.metrics.base import ColumnWeights, dual, lp_norm
+from likewise.kernel.distance import dual, lp_norm
+from likewise.kernel.metric import BoundMetric
 
 NUMBER, NULLABLE, CATEGORY = 0, 1, 2
 _MAX_NUMBER = 1e100  # squares of larger numbers may overflow
@@ -107,7 +108,7 @@ class WeightedSamples:
         return cls(table[first, :-1], table[first, -1], total / total.sum())
 
 
-def read_columns(samples: WeightedSamples, used: IntArray, metric: ColumnWeights) -> InputColumns:
+def read_columns(samples: WeightedSamples, used: IntArray, metric: BoundMetric) -> InputColumns:
     """Find the ranges and levels of the columns `used`, all of positive weight."""
     may_miss = ~np.isnan(metric.missing[used])
     kinds = np.where(~metric.is_number[used], CATEGORY, np.where(may_miss, NULLABLE, NUMBER))

@@ -14,6 +14,7 @@ from likewise._typing import FloatArray
 from likewise._validation import BOOL, LARGEST, check_positive, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import is_numeric
+from likewise.kernel.metric import BoundMetric, bind
 from likewise.kernel.schema import (
     ArrayEncoder,
     Encoder,
@@ -22,7 +23,7 @@ from likewise.kernel.schema import (
     as_frame,
     labels_of,
 )
-from likewise.metrics.base import ColumnWeights, Metric, first_labels, order_by_name
+from likewise.metrics.base import Metric, first_labels, order_by_name
 from likewise.metrics.rounding import round_scale
 from likewise.metrics.weighted_lp import check_feature_names
 
@@ -66,6 +67,7 @@ class FunctionMetric(Metric):
     """
 
     p = np.nan
+    weighs_columns = False
     assumption = "It assumes that the function is symmetric and obeys the triangle inequality, as tested on a sample."
 
     def __init__(
@@ -145,20 +147,12 @@ class FunctionMetric(Metric):
 
     def named(self, labels: tuple[Any, ...] | None) -> FunctionMetric:
         """With the names of the columns that the function takes; its own are kept."""
-        return self if labels is None or self.feature_names else self.with_params(feature_names=labels)
+        return self.with_params(feature_names=labels and (self.feature_names or labels))
 
-    def known_weights(self, encoder: Encoder) -> None:
-        """None: a function has no weights."""
-
-    def weights_of(self, encoder: Encoder) -> ColumnWeights:
-        """Raise, since a function has no weights."""
-        raise InvalidTypeError(
-            f"metric must have a weight for each column here; {self!r} is a function of whole people. Use WeightedLp "
-            "or TableMetric, or enforce it with ProjectedClassifier or ProjectedRegressor."
-        )
-
-    def check_people(self, people: People) -> None:
-        """Accept all people; missing values are up to the function."""
+    def bind(self, schema: Encoder) -> BoundMetric:
+        """The function itself; missing values are up to it."""
+        learned = self.learned(schema)
+        return bind(learned, schema, None, p=self.p, function=learned._between)
 
     def check_axioms(self, people: People) -> None:
         """Test the axioms on all pairs and triples of up to 100 people, a fixed sample.
@@ -170,11 +164,11 @@ class FunctionMetric(Metric):
         """
         chosen = np.sort(np.random.default_rng(0).permutation(len(people))[:_SAMPLE])
         some = people.take(chosen)
-        D = np.array([self.from_person(some.take([i]), some) for i in range(len(some))])
+        D = np.array([self._between(some.take([i]), some) for i in range(len(some))])
         near = _TOLERANCE * max(1.0, float(D.max()))
         names = [f"row {row}" for row in chosen]
         for j in (0, len(some) - 1):
-            alone = float(self.between(some.take([0]), some.take([j]))[0])
+            alone = float(self._between(some.take([0]), some.take([j]))[0])
             if abs(alone - D[0, j]) > near:
                 raise self._error(
                     "depend on the two people alone",
@@ -196,29 +190,26 @@ class FunctionMetric(Metric):
                     f"{names[j]}",
                 )
 
-    def between(self, a: People, b: People) -> FloatArray:
-        """Distances row by row."""
-        if self._all_pairs:
-            return np.array([self._evaluate(a.take([i]), b.take([i]), (1, 1))[0, 0] for i in range(len(a))])
-        return self._evaluate(a, b, (len(a),))
-
-    def from_person(self, person: People, others: People) -> FloatArray:
-        """Distances from one person to each of the others."""
-        if self._all_pairs:
-            return np.asarray(self._evaluate(person, others, (1, len(others)))[0])
-        return self._evaluate(person.take(np.zeros(len(others), dtype=np.intp)), others, (len(others),))
+    def _between(self, a: People, b: People) -> FloatArray:
+        """Distances row by row, or from one person to all."""
+        if not self._all_pairs:
+            a = a.take(np.zeros(len(b), dtype=np.intp)) if len(a) == 1 else a
+            return self._evaluate(a, b, (len(b),))
+        if len(a) == 1:
+            return np.asarray(self._evaluate(a, b, (1, len(b)))[0])
+        return np.array([self._evaluate(a.take([i]), b.take([i]), (1, 1))[0, 0] for i in range(len(a))])
 
     def __call__(self, A: Any, B: Any) -> FloatArray:
         """Distances between the people in `A` and those in `B`, row by row."""
         a, b = self._two(A, B)
         if len(a) != len(b):
             raise InvalidInputError(f"A and B must have the same number of rows; got {len(a)} and {len(b)}.")
-        return self.between(a, b)
+        return self._between(a, b)
 
     def pairwise(self, A: Any, B: Any = None) -> FloatArray:
         """Distances between every person in `A` and every person in `B` (or `A` itself)."""
         a, b = self._two(A, A if B is None else B)
-        return np.array([self.from_person(a.take([i]), b) for i in range(len(a))])
+        return self.bind(a.encoder).cross(a, b)
 
     def scaled(self, factor: float) -> FunctionMetric:
         """Return the metric whose distances are `factor` times as large."""

@@ -16,8 +16,10 @@ from likewise._typing import BoolArray, FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, check_size, checking
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import NumericColumn
+from likewise.kernel.distance import lp_norm
+from likewise.kernel.metric import BoundMetric, bind
 from likewise.kernel.schema import ArrayEncoder, Encoder, People, labels_of
-from likewise.metrics.base import ColumnWeights, Metric, first_labels, lp_norm, order_by_name
+from likewise.metrics.base import Metric, first_labels, order_by_name
 from likewise.metrics.rounding import round_scale
 from likewise.metrics.weighted_lp import check_exponent, check_feature_names
 
@@ -320,7 +322,7 @@ class MahalanobisMetric(Metric):
 
     def named(self, labels: tuple[Any, ...] | None) -> MahalanobisMetric:
         """The components of features in the order of `labels`; without names, by position."""
-        if labels is None or labels == self.feature_names:
+        if labels == self.feature_names:
             return self
         return MahalanobisMetric(self._in_order(labels), self.p, feature_names=labels)
 
@@ -328,18 +330,18 @@ class MahalanobisMetric(Metric):
         order = order_by_name(self.feature_names, labels)
         return self.components if order is None else self.components[:, order]
 
-    def weights_of(self, encoder: Encoder) -> ColumnWeights:
+    def bind(self, schema: Encoder) -> BoundMetric:
         """The same for all components, 0 for free directions."""
-        factor = self._factor(encoder) if isinstance(encoder, LinearMapEncoder) else None
-        if not isinstance(encoder, LinearMapEncoder) or factor is None:
+        factor = self._factor(schema) if isinstance(schema, LinearMapEncoder) else None
+        if not isinstance(schema, LinearMapEncoder) or factor is None:
             raise InvalidInputError(
                 f"metric must have a weight for each column here; {self!r} weighs directions. Use WeightedLp or "
                 "TableMetric, or a projected model, a network or smoothing."
             )
-        d = len(encoder.matrix)
+        d = len(schema.matrix)
         weight = factor if np.isinf(self.p) else factor**self.p
-        weights = np.where(np.arange(d) < encoder.n_components, weight, 0.0)
-        return ColumnWeights(weights, encoder.is_number, np.full(d, np.nan), self.p)
+        weights = np.where(np.arange(d) < schema.n_components, weight, 0.0)
+        return bind(self.learned(schema), schema, weights, p=self.p)
 
     def _factor(self, encoder: LinearMapEncoder) -> float | None:
         """Distance per unit of an encoder's components: 1 for its own metric, and other for a scaled one; else None."""

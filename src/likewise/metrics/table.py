@@ -15,8 +15,9 @@ from likewise._typing import FloatArray
 from likewise._validation import SMALLEST, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import NumericColumn, canonical_category
+from likewise.kernel.metric import BoundMetric, bind
 from likewise.kernel.schema import Encoder, People, TableEncoder, as_frame
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import Metric
 from likewise.metrics.categories import CategoryDistances, check_order, written_order
 from likewise.metrics.odds import scale_of_odds
 from likewise.metrics.rounding import round_scale, round_share, round_step, round_weight
@@ -286,20 +287,21 @@ class TableMetric(Metric):
         """As a table."""
         return read_training_table(X, y, estimator, self.encoder, numeric=numeric)
 
-    def weights_of(self, encoder: Encoder) -> ColumnWeights:
-        """Weights in the order of the encoder's columns."""
-        weights = {**self.numeric, **self.categorical}
-        unknown = [name for name in encoder.names if name not in weights]
+    def bind(self, schema: Encoder) -> BoundMetric:
+        """Weights in the order of the schema's columns."""
+        weights, names = {**self.numeric, **self.categorical}, schema.names
+        unknown = [name for name in names if name not in weights]
         if unknown:
             raise InvalidInputError(
                 f"metric must have a weight for every column of X; it has none for {unknown[0]!r}. Give it one."
             )
-        return ColumnWeights(
-            np.array([weights[name] for name in encoder.names]),
-            encoder.is_number,
-            np.array([self._absence(name) for name in encoder.names]),
-            self.p,
-            {i: self._table(name, encoder.columns[i]) for i, name in enumerate(encoder.names) if self._has_table(name)},
+        return bind(
+            self.learned(schema),
+            schema,
+            np.array([weights[name] for name in names]),
+            p=self.p,
+            missing=np.array([self._absence(name) for name in names]),
+            tables={i: self._table(name, schema.columns[i]) for i, name in enumerate(names) if self._has_table(name)},
         )
 
     def _has_table(self, name: Any) -> bool:
@@ -313,11 +315,11 @@ class TableMetric(Metric):
         """Missing weight of a column: 0 if the column's weight is 0, NaN if missing numbers are refused."""
         return 0.0 if self.numeric.get(name) == 0 else self.missing.get(name, np.nan)
 
-    def as_learned(self, encoder: Encoder) -> TableMetric:
-        """With the orders of the encoder's ordered categories; a single one needs no order."""
+    def learned(self, schema: Encoder) -> TableMetric:
+        """With the orders of the schema's ordered categories; a single one needs no order."""
         learned = {
             each.name: written_order(each.categories)
-            for each in encoder.columns
+            for each in schema.columns
             if isinstance(each, NumericColumn) and each.name not in self.order
             if each.categories is not None and len(each.categories) > 1
         }
@@ -329,10 +331,6 @@ class TableMetric(Metric):
             return False
         kept = {name: listed for name, listed in learned.order.items() if name in self.order}
         return learned.with_params(order=kept) == self
-
-    def caps_at(self, factor: float) -> bool:
-        """Whether ``scaled(factor)`` caps the weight of a category or of a blank at 1."""
-        return any(weight * factor > 1 for weight in (*self.categorical.values(), *self.missing.values()))
 
     def scaled(self, factor: float) -> TableMetric:
         """Return the metric whose distances are `factor` times as large.

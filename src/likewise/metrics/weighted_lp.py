@@ -12,8 +12,10 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, short_repr
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.distance import root
+from likewise.kernel.metric import BoundMetric, bind
 from likewise.kernel.schema import ArrayEncoder, Encoder
-from likewise.metrics.base import ColumnWeights, Metric, first_labels, order_by_name, root
+from likewise.metrics.base import Metric, first_labels, order_by_name
 from likewise.metrics.rounding import round_scale, round_weight
 
 
@@ -92,19 +94,18 @@ class WeightedLp(Metric):
         """Rows of numbers, one column per weight."""
         return ArrayEncoder(self.n_features, self.feature_names or first_labels(people, self.n_features))
 
-    def weights_of(self, encoder: Encoder) -> ColumnWeights:
-        """The weights in the order of the encoder's columns."""
-        if len(encoder.names) != self.n_features:
+    def bind(self, schema: Encoder) -> BoundMetric:
+        """The weights in the order of the schema's columns."""
+        if len(schema.names) != self.n_features:
             raise InvalidInputError(
-                f"metric must have one weight per feature of X ({len(encoder.names)}); it has {self.n_features}: "
+                f"metric must have one weight per feature of X ({len(schema.names)}); it has {self.n_features}: "
                 f"{self!r}."
             )
-        weights = self._in_order(encoder.labels)
-        return ColumnWeights(weights, encoder.is_number, np.full(self.n_features, np.nan), self.p)
+        return bind(self.learned(schema), schema, self._in_order(schema.labels), p=self.p)
 
     def named(self, labels: tuple[Any, ...] | None) -> WeightedLp:
         """The weights in the order of `labels`; without names, by position."""
-        if labels is None or labels == self.feature_names:
+        if labels == self.feature_names:
             return self
         return WeightedLp(self._in_order(labels), self.p, feature_names=labels)
 

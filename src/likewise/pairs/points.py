@@ -12,8 +12,9 @@ import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.base import ColumnWeights
+from likewise.metrics.categories import partitions
 
 RowHashes = npt.NDArray[np.uint64]
 
@@ -109,14 +110,14 @@ class Points:
     split: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
-    def of(cls, people: People, weights: ColumnWeights | None = None) -> Points:
+    def of(cls, people: People, weights: BoundMetric | None = None) -> Points:
         """Points of at least two people; `weights` as in `among`."""
         if len(people) < 2:
             raise InvalidInputError(f"X must hold at least two people, since pairs are compared; got {len(people)}.")
         return cls.among(people, np.array(people.missing(), dtype=np.int64), weights)
 
     @classmethod
-    def among(cls, people: People, nullable: IntArray, weights: ColumnWeights | None = None) -> Points:
+    def among(cls, people: People, nullable: IntArray, weights: BoundMetric | None = None) -> Points:
         """Points of some people; `nullable` are the columns in which numbers are missing for anyone.
 
         `weights` are those of the metric; only its tables of distances between categories are used here.
@@ -144,11 +145,11 @@ class Points:
         """Column of the people that each column here is about."""
         return np.concatenate([np.arange(self.n_columns), self.nullable, self.split])
 
-    def scales(self, weights: ColumnWeights) -> FloatArray:
+    def scales(self, weights: BoundMetric) -> FloatArray:
         """Scale of each column under a metric; with tables, it must be the one the points were made for."""
         scales = weights.scales.copy()
         scales[self.split] = 0.0  # the blocks count in place of the codes
-        blocks = [scale for *_, scale in weights.splits or ()] if len(self.split) else []
+        blocks = [scale for *_, scale in splits_of(weights) or ()] if len(self.split) else []
         return np.concatenate([scales, weights.missing[self.nullable], blocks])
 
     def gaps(self, a: IntArray, b: IntArray) -> FloatArray:
@@ -165,7 +166,7 @@ class Points:
         """Name of a column; a column that marks missing numbers has the name of these."""
         return str(self.people.encoder.names[self.column_of[column]])
 
-    def differences(self, a: int, b: int, weights: ColumnWeights | None = None) -> list[Difference]:
+    def differences(self, a: int, b: int, weights: BoundMetric | None = None) -> list[Difference]:
         """Columns in which two people differ: weight 0 first, then by contribution to the distance.
 
         Without weights, in the order of the columns.
@@ -174,7 +175,7 @@ class Points:
             return self._differing_features(a, b)
         gaps = self.gaps(np.array([a]), np.array([b]))[0]
         column_of = self.column_of
-        if weights is None:
+        if weights is None or not weights.has_parts:
             parts, hidden = np.zeros(len(gaps)), np.zeros(self.n_columns, dtype=bool)
         else:
             parts, hidden = np.nan_to_num(self.scales(weights)) * gaps, ~weights.matters
@@ -198,16 +199,31 @@ class Points:
         return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
-def _splits(people: People, weights: ColumnWeights) -> list[tuple[int, FloatArray, float]]:
+Splits = list[tuple[int, FloatArray, float]]
+
+
+def splits_of(metric: BoundMetric) -> Splits | None:
+    """Columns with a table of distances as sums of mismatches: the column, the block of each code, and the scale.
+
+    None for a function, or if a table is not such a sum (`partitions`), so that every pair has to be compared.
+    """
+    nested = {i: partitions(table) for i, table in metric.tables.items()}
+    if None in nested.values() or not metric.has_parts:
+        return None
+    return [(i, blocks, share * float(metric.scales[i])) for i, each in nested.items() for blocks, share in each or ()]
+
+
+def _splits(people: People, weights: BoundMetric) -> Splits:
     """Blocks of categories; raises for tables of distances that are not a sum of mismatches."""
-    if weights.splits is None:
+    splits = splits_of(weights)
+    if splits is None:
         name = people.encoder.names[next(iter(weights.tables))]
         raise InvalidInputError(
             f"metric must have groups in place of distances between the categories of {name!r} for a table in "
             "partitions: these distances are not a sum of mismatches, or of too many categories to find one, so every "
             "pair would have to be compared. Use groups, or take up to 10,000 rows as a pandas DataFrame."
         )
-    return weights.splits
+    return splits
 
 
 def gaps_between(A: FloatArray, B: FloatArray, kinds: Kinds) -> FloatArray:

@@ -15,8 +15,9 @@ from likewise._engine import should_compile
 from likewise._frozen import Frozen
 from likewise._parallel import run_in_threads
 from likewise._typing import FloatArray, IntArray
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import Metric
 from likewise.pairs import plain as pairs_plain
 from likewise.pairs.scans import cells_of
 from likewise.projection import plain
@@ -25,7 +26,7 @@ _BLOCK = 512  # people at a time, per thread
 _N_ROUNDS = 20  # approximate envelope evaluations per projection
 
 
-def caps(weights: ColumnWeights) -> FloatArray:
+def caps(weights: BoundMetric) -> FloatArray:
     """Largest term of each column for which missing numbers satisfy the triangle inequality.
 
     Two people with a number are each at distance ``m`` from one who misses it, so any model within the metric keeps
@@ -38,8 +39,10 @@ def caps(weights: ColumnWeights) -> FloatArray:
 
     Examples
     --------
-    >>> weights = ColumnWeights(np.array([0.1, 2.0]), np.array([True, True]), np.array([0.2, np.nan]), 1.0)
-    >>> caps(weights).tolist()
+    >>> import pandas as pd
+    >>> from likewise import TableMetric
+    >>> metric = TableMetric({"age": 0.1, "income": 2.0}, missing={"age": 0.2})
+    >>> caps(metric.bind(metric.encoder(pd.DataFrame({"age": [30], "income": [1]})))).tolist()
     [0.4, inf]
     """
     return np.where(weights.is_number & ~np.isnan(weights.missing), 2 * weights.missing, np.inf)
@@ -76,7 +79,7 @@ def make_envelope(metric: Metric, anchors: People) -> Envelope:
     """The fastest envelope for a metric."""
     weights = metric.known_weights(anchors.encoder)
     if weights is None:
-        return FunctionEnvelope(metric, anchors)
+        return FunctionEnvelope(metric.bind(anchors.encoder), anchors)
     return ScanEnvelope(anchors.rows, weights) if weights.tables else BoxEnvelope.from_anchors(metric, anchors)
 
 
@@ -223,11 +226,11 @@ class ScanEnvelope(_ScannedEnvelope):
     Attributes
     ----------
     rows : ndarray of shape (n_anchors, n_columns)
-    weights : ColumnWeights
+    weights : BoundMetric
     """
 
     rows: FloatArray
-    weights: ColumnWeights
+    weights: BoundMetric
 
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
         """Numeric columns of positive weight."""
@@ -242,7 +245,7 @@ class ScanEnvelope(_ScannedEnvelope):
 class FunctionEnvelope(_ScannedEnvelope):
     """Envelope under a `FunctionMetric`: a scan of all anchors."""
 
-    metric: Any
+    metric: BoundMetric
     anchors: People
 
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
@@ -251,7 +254,7 @@ class FunctionEnvelope(_ScannedEnvelope):
 
     def _distances(self, people: People) -> Iterator[FloatArray]:
         # Person by person: a function may round differently for another number of rows.
-        return (self.metric.from_person(people.take([i]), self.anchors) for i in range(len(people)))
+        return (self.metric.between(people.take([i]), self.anchors) for i in range(len(people)))
 
 
 def _scan(distances: Iterable[FloatArray], values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:

@@ -68,7 +68,7 @@ def fit_base(
                 f"base must have the columns of X, {list(given)}, in this order; it has {list(own)}."
             )
     elif isinstance(base, ConstrainedEstimator):
-        if base.metric is not None and base.metric.as_learned(people.encoder) != metric:
+        if base.metric is not None and base.metric.learned(people.encoder) != metric:
             raise InvalidInputError(
                 f"base must have the same metric, {metric!r}; it has {base.metric!r}. Leave it out there."
             )
@@ -102,7 +102,7 @@ def _check_guarantee(model: Any, metric: Metric, people: People, limits: tuple[f
         raise InvalidTypeError(
             f"base must have a guarantee (guarantee_), as AdditiveClassifier does; {type(model).__name__} has none."
         )
-    if not metric.is_learned_as(guarantee.metric.as_learned(people.encoder)):
+    if not metric.is_learned_as(guarantee.metric.learned(people.encoder)):
         raise InvalidInputError(f"base must have the same metric, {metric!r}; it has {guarantee.metric!r}.")
     if guarantee.epsilon > 0 or guarantee.delta > 0:
         raise InvalidInputError(

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 
+from likewise._favourable import column_of
 from likewise._fit_validation import model_columns
 from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._progress import progress_bar
@@ -174,7 +175,8 @@ def build_report(
     X, y : table and outcomes
         People, named by the index of the table if it holds text, and otherwise by the row, counted from 0.
     outcome : label, optional
-        Class whose probability is shown; by default the last. For a regression, a name for what is predicted.
+        Class whose probability is shown; by default the favourable one, if its word is known, or else the
+        last. For a regression, a name for what is predicted.
     revealed : Metric, optional
         The metric before it was edited.
     frontier : MetricFrontier, optional
@@ -332,7 +334,7 @@ def _outcome(classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
     names = [str(label) for label in classes]
     if outcome is not None and str(outcome) not in names:
         raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {short_repr(outcome)}.")
-    shown = len(names) - 1 if outcome is None else names.index(str(outcome))
+    shown = column_of(None, classes) if outcome is None else names.index(str(outcome))
     return shown, names[shown]
 
 

@@ -221,7 +221,7 @@ class ReportData:
 
     def __post_init__(self) -> None:
         check_table_metric(self.metric)
-        self.metric.weights_of(self.people.encoder).check_missing(self.people)
+        self.metric.bind(self.people.encoder).check_people(self.people)
         if (self.people.rows[:, ~self.people.encoder.is_number] == UNSEEN).any():
             raise InvalidInputError("people must be coded with all of their categories; use metric.encode_rows(table).")
         if self.guarantee is not None and not self.metric.is_learned_as(self.guarantee.metric):

@@ -189,7 +189,7 @@ def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
         numeric, categorical, p, missing=blanks or "refuse", units=units, zero_reasons=reasons, **shapes
     )
     encoder = TableEncoder(tuple(columns), tuple(table.hidden))
-    table = table.as_learned(encoder)
+    table = table.learned(encoder)
     found = table.weights_of(encoder).tables
     for i, entry in enumerate(entries):
         if "distances" in entry and not np.array_equal(found.get(i, ()), entry["distances"]):

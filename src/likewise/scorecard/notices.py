@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._favourable import known_favourable
 from likewise._validation import PATH, check_count, check_positive, short_repr
 from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
@@ -294,7 +295,7 @@ def notices(
         width = check_positive("width", width, below=1)
     if width and threshold is None:
         raise InvalidInputError(f"width must be 0 without a threshold; got {short_repr(width)}.")
-    label = model._outcome(favourable)
+    label = model._outcome(known_favourable(model._labels()) if favourable is None else favourable)
     position = model._labels().index(label)
     sign = 1.0 if position == scorer.scored_class else -1.0
     people = model._people(X)

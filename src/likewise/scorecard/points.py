@@ -19,9 +19,9 @@ from likewise.additive.binning import locate
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee, level_names
 from likewise.additive.shapes import Shape, SumOfShapes, lowered
 from likewise.exceptions import InvalidInputError, UnsolvedError
+from likewise.kernel.distance import dual, lp_norm
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import Encoder
-from likewise.metrics.base import dual, lp_norm
 from likewise.verify_card import LN2, NotProvenError, prove
 
 _ROUNDING = 1 / 12  # mean squared error of rounding to whole numbers

@@ -18,8 +18,9 @@ from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.preprocessing import last_step
 from likewise.inspection.trees import BOOSTED, FORESTS, SINGLE_TREES
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import Metric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.augmentation import fit_inner
 from likewise.smoothing.formulas import LINEAR_CLASSIFIERS
@@ -47,7 +48,7 @@ def noise_for_sampling(p: float) -> type[Noise]:
     return Splitting if p == 1 else Gaussian
 
 
-def is_numeric(people: People, weights: ColumnWeights) -> bool:
+def is_numeric(people: People, weights: BoundMetric) -> bool:
     """Whether rows are numbers without missing values, as formulas and the fast forward pass need them."""
     return people.encoder.is_plain and not weights.allows_missing
 
@@ -69,7 +70,7 @@ def repeat_by_weight(people: People, weights: FloatArray | None) -> People:
 def perturbation_for(
     noise: Noise | type[Noise],
     people: People,
-    weights: ColumnWeights,
+    weights: BoundMetric,
     seed: int,
     *,
     n_draws: int | None = None,
@@ -79,7 +80,7 @@ def perturbation_for(
 
     The widths come from `weights`, as the guarantee does; a noise object contributes its kind, and declared steps.
     """
-    weights.refuse_tables(people.encoder.names, "smoothing")
+    weights.refuse_tables("smoothing")
     if not is_numeric(people, weights):
         kind = type(noise) if isinstance(noise, Noise) else noise
         return MixedTypeNoise.from_training_data(

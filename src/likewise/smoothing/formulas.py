@@ -25,7 +25,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.inspection.preprocessing import affine_map, last_step
 from likewise.inspection.trees import TreeNodes, leaf_range, read_trees
 from likewise.kernel.bounds import round_down
-from likewise.metrics.base import dual, lp_norm
+from likewise.kernel.distance import dual, lp_norm
 from likewise.smoothing.noise import Gaussian, Noise
 from likewise.smoothing.sampling import SharedDraws
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.bounds import Bound, LoosenedBound
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder
-from likewise.metrics.base import ColumnWeights
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.noise import Noise, Splitting
 from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow, SharedDraws
@@ -73,7 +73,7 @@ class MixedTypeNoise(Perturbation):
         kind: type[Noise],
         rows: FloatArray,
         encoder: Encoder,
-        weights: ColumnWeights,
+        weights: BoundMetric,
         seed: int,
         *,
         n_draws: int | None = None,

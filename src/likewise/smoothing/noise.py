@@ -19,7 +19,7 @@ from likewise._typing import BoolArray, FloatArray
 from likewise._validation import NON_NEGATIVE, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.bounds import Bound, GaussianBound, LaplaceBound, LoosenedBound
-from likewise.metrics.base import lp_norm
+from likewise.kernel.distance import lp_norm
 from likewise.metrics.weighted_lp import WeightedLp
 
 _SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows

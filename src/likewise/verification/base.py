@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from likewise._validation import check_names
 from likewise.ask import Ask
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN, NumericColumn, is_numeric
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People, TableEncoder, is_table
 from likewise.metrics.base import Metric
 from likewise.pairs.model_outputs import OutputLabels, asked_outputs
@@ -76,8 +77,7 @@ class InputSpace:
             raise InvalidInputError(f"X must have {n_taken} columns, as the model takes; got {len(frame.columns)}.")
         numeric, orders = [name for name in frame if is_numeric(frame[name])], {}
         if metric is not None:
-            metric.encode_rows(X)  # raises for unknown columns and refused blanks
-            kinds = metric.encoder(X)
+            kinds = metric.read(X)[0].schema  # raises for unknown columns and refused blanks
             named = frame.columns if kinds.labels is None else kinds.labels
             numeric = [name for name, number in zip(named, kinds.is_number, strict=True) if number]
             orders = {c.name: c.categories for c in kinds.columns if isinstance(c, NumericColumn) and c.categories}
@@ -243,13 +243,14 @@ class InputSpace:
         """Encoded people as the model takes them: only the columns that it has learned from, if it knows these."""
         return self.ask.taken(self.apart(rows))
 
-    def for_metric(self, metric: Metric, rows: FloatArray) -> People:
+    def bind(self, metric: Metric) -> BoundMetric:
+        """A metric bound to the columns of the people."""
+        return metric.bind(metric.encoder(self.table.to_numpy() if self.as_array else self.table))
+
+    def for_metric(self, metric: BoundMetric, rows: FloatArray) -> People:
         """Encoded people as a metric takes them."""
         table = self.ask.table(self.apart(rows))
-        if self.as_array:
-            table = table.to_numpy(dtype=np.float64)
-        known = self.table.to_numpy() if self.as_array else self.table
-        return People.read(table, metric.encoder(known))
+        return People.read(table.to_numpy(dtype=np.float64) if self.as_array else table, metric.schema)
 
     def outputs(self, rows: FloatArray) -> FloatArray:
         """Outputs of encoded people, in a form whose differences add up to the total variation."""
@@ -397,11 +398,14 @@ class Limits:
     max_boxes : int or None
     tolerance : float
         The search ends when the values found and proven are this close.
+    tell : callable, optional
+        Called with the values found and proven as a search goes on.
     """
 
     max_seconds: float | None
     max_boxes: int | None
     tolerance: float
+    tell: Callable[[float, float], None] = lambda found, proven: None
 
     def shared(self, n: int) -> Limits:
         """The limits of each of n searches."""
@@ -409,6 +413,7 @@ class Limits:
             None if self.max_seconds is None else self.max_seconds / n,
             None if self.max_boxes is None else max(1, self.max_boxes // n),
             self.tolerance,
+            self.tell,
         )
 
 
@@ -427,6 +432,8 @@ class Proof:
     n_boxes : int
     history : tuple of (int, float, float)
         Boxes, found and proven as the search went on.
+    stopped : bool
+        Whether the limits ended a search that could have brought the bound down.
     """
 
     proven: float | None
@@ -434,3 +441,4 @@ class Proof:
     pairs: list[tuple[FloatArray, FloatArray]]
     n_boxes: int = 0
     history: tuple[tuple[int, float, float], ...] = ()
+    stopped: bool = False

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
-from likewise.metrics.base import ColumnWeights
+from likewise.kernel.metric import BoundMetric
 from likewise.selection.cross_validation import proper_losses
 
 _MAX_PAIRED, _MAX_CELLS = 700, 8_000_000  # people whose pairs are compared, and most numbers kept for it
@@ -140,7 +140,7 @@ class PairSample:
         apart = (np.isnan(rows[a][:, blank]) != np.isnan(rows[b][:, blank])).astype(np.float64)
         return cls(len(chosen), a, b, gaps, apart, blank)
 
-    def distances(self, columns: ColumnWeights) -> FloatArray:
+    def distances(self, columns: BoundMetric) -> FloatArray:
         """Distances of all pairs."""
         missing = np.nan_to_num(columns.missing[self.blank])
         return np.asarray(self.gaps_of_columns @ columns.scales + self.apart @ missing)
