@@ -108,7 +108,7 @@ CORRELATED = TableMetric(dict.fromkeys(SHIFTS, 0.03), {"job": 0.03, "sex": 0})
 def shuffled(found, X, rng, n=199):
     """The control: a test that shuffles sex among all people."""
     people = found.people.sort_values("row")
-    lead = (people["n_disfavoured"] - people["n_favoured"]).to_numpy()
+    lead = (people["n_lower"] - people["n_higher"]).to_numpy()
     men = (X["sex"] == "m").to_numpy()
     lead = lead - lead.mean()
     return (1 + sum(abs(lead[rng.permutation(men)].sum()) >= abs(lead[men].sum()) for _ in range(n))) / (1 + n)
