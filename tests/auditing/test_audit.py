@@ -131,7 +131,7 @@ def test_without_violations_nothing_is_claimed():
     assert np.isnan(result.max_ratio)
     assert result.violations.empty
     assert "No pair was found to exceed it" in result.coverage
-    assert "Not searched: people who are not in X" in result.coverage
+    assert "Not searched: people who are not in the table" in result.coverage
     assert "fair" not in result.coverage
 
 

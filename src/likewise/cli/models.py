@@ -147,6 +147,7 @@ class PeopleSource:
         A model that does not know its columns takes all of them but the names, the scores and those to be left out.
         Raises if there are scores that the model does not reproduce.
         """
+        from likewise.ask import known_columns
         from likewise.base import ConstrainedEstimator
         from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
         from likewise.cli.model_spelling import SpellingOfModel
@@ -155,7 +156,7 @@ class PeopleSource:
         kinds = Kinds.of_model(model) if isinstance(model, ConstrainedEstimator) else None
         ids, where = [] if self.id_column is None else [self.id_column], named(self.table)
         beside = [] if self.scores is None else [self.scores]
-        own = list(getattr(model, "feature_names_in_", getattr(model, "feature_names_", [])))
+        own = known_columns(model) or list(getattr(model, "feature_names_", []))
         unnamed = len(own) if own == [str(i) for i in range(len(own))] else 0  # CatBoost counts columns without names
         own = [] if unnamed else own
 
