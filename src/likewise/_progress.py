@@ -8,25 +8,25 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(description: str, total: int | None, *, show: bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function that advances the bar, or does nothing without `show` or a terminal.
+def progress_bar(description: str, total: float | None, *, show: bool) -> Iterator[Callable[..., None]]:
+    """Yield a function that advances the bar and may rename it, or does nothing without `show` or a terminal.
 
     Without a `total` the bar shows the elapsed time.
     """
     if not show:
-        yield lambda steps: None
+        yield lambda steps, text=None: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:  # rich 13 would print an empty line
-        yield lambda steps: None
+        yield lambda steps, text=None: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(description, total=total)
-        yield lambda steps: bar.advance(task, steps)
+        yield lambda steps, text=None: bar.update(task, advance=steps, description=text)
 
 
 def show_line(text: str, *, show: bool) -> None:

@@ -19,10 +19,11 @@ def test_people_the_worst_pair_and_the_bound_are_shown():
     ax = EffectDisplay.from_effect(result).ax_
     assert sum(bar.get_height() for bar in ax.patches if hasattr(bar, "get_height")) >= len(X)
     places = [line.get_xdata()[0] for line in ax.lines]
-    assert places == pytest.approx([result.mean, result.on_people["effect"].max(), result.found, result.proven])
+    shown = [result.mean, result.on_people["effect"].max(), result.found, result.proven]
+    assert places == pytest.approx([100 * each for each in shown])
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[2] == f"worst pair found: {result.found:.4g}"
-    assert float(labels[3].split("nobody in the domain is beyond ")[1]) >= result.proven
+    assert labels[2] == f"worst pair found: {100 * result.found:.4g} points"
+    assert float(labels[3].split("nobody in the domain is beyond ")[1].removesuffix(" points")) >= 100 * result.proven
     assert "sex alone" in ax.get_xlabel()
 
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from likewise.inspection.tree_ensembles import Tree
 from likewise.verification import tree_problem
-from likewise.verification.tree_bounds import bound_trees
+from likewise.verification.tree_bounds import bound_trees, interval_bound
 from likewise.verification.tree_merging import TreeMerger
 from likewise.verification.tree_problem import Cells, TreeProblem, Variables, pieces_of
 
@@ -144,6 +144,14 @@ def test_found_and_proven_are_the_truth(seed, kind):
         truth, result = brute_force(problem), bound_trees(problem, tolerance=tolerance, merge_after=merge_after)
         assert truth - tolerance - 1e-8 <= result.found <= truth + 1e-8
         assert truth <= result.proven <= truth + tolerance + 1e-8
+
+
+def test_a_bound_without_a_search_holds():
+    rng = np.random.default_rng(8)
+    problems = [random_problem(rng, n_exchanged=int(rng.integers(1, 3)), rules=True) for _ in range(300)]
+    assert all(interval_bound(problem) >= brute_force(problem) for problem in problems)
+    # A tree that is left out is noticed.
+    assert any(interval_bound(replace(problem, trees=problem.trees[1:])) < brute_force(problem) for problem in problems)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -16,7 +16,7 @@ from likewise._fit_validation import seed_from
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import BOOL, check_count, check_output_range
+from likewise._validation import BOOL, check_count, check_output_range, counted
 from likewise.ask import Ask, is_plain_function
 from likewise.auditing.audit import check_tolerance, limit_under
 from likewise.auditing.pair_search import PairEvaluator, strategies_for
@@ -26,7 +26,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import People, labels_of
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import asked_outputs, probability_outputs
+from likewise.pairs.model_outputs import OutputLabels, asked_outputs, probability_outputs
 from likewise.verification.domain import Domain
 from likewise.verification.one_hot import OneHot, told
 
@@ -85,6 +85,9 @@ class Attack:
         Kinds of values that the model refuses, which were not tried.
     sets : tuple of OneHot
         Sets of 0/1 columns of which everybody who was tried has exactly one 1, as everybody in `X` has.
+    labels : OutputLabels
+        What the outputs are: `labels.written` shows a difference or a distance in points of a probability, or in the
+        unit of the scores.
     coverage : str
         The result in words. Finding no violation does not prove there is none.
     """
@@ -103,6 +106,7 @@ class Attack:
     guarantee: Guarantee | None
     refused: tuple[str, ...]
     sets: tuple[OneHot, ...]
+    labels: OutputLabels
 
     @property
     def excess(self) -> float:
@@ -125,18 +129,20 @@ class Attack:
         strategies = "; ".join(f"{count:,} {_DESCRIPTIONS[name]}" for name, count in self.tried.items())
         limit = f"outputs may differ by D, where D is {self.metric.definition}"
         if self.guarantee is not None:
-            limit = f"the model's own guarantee at distance D (guarantee_.bound), where D is {self.metric.definition}"
+            limit = f"the model's own guarantee at distance D, where D is {self.metric.definition}"
         if self.n_violations:
             found = (
-                f"{self.n_violations:,} of these pairs exceed it, the worst by {self.excess_over_bound:.3g}: outputs "
-                f"differ by {self.difference:.3g} at D = {self.distance:.3g}."
+                f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it, the worst by "
+                f"{self.labels.written(self.excess_over_bound, 3)}: outputs differ by "
+                f"{self.labels.written(self.difference, 3)} at D = {self.labels.written(self.distance, 3)}."
             )
         elif self.pair is None:
             found = "All pairs tried have equal outputs."
         else:
             found = f"No pair was found to exceed it; the closest used {self.largest_share:.2%} of what is allowed."
         words = (
-            f"Tried: {self.n_pairs:,} pairs of people, in X or not, all those within groups of up to 64: {strategies}. "
+            f"Tried: {self.n_pairs:,} pairs of people, of the table and made up: {strategies}. People come in groups "
+            "of up to 64, and within a group everybody is compared with everybody else. "
             f"Limit: {limit}. Found: {found} "
         )
         if self.refused:
@@ -242,8 +248,10 @@ def attack(
         space, outputs = _prepare(model, metric, X, limits)
         first = outputs(space.people(space.starts[:1024]))
         classes = getattr(model, "classes_", None)
-        labels = None if classes is None else np.asarray(classes).tolist()
-        direction = Direction.of(favourable, labels, first.shape[1])
+        names = None if classes is None else np.asarray(classes).tolist()
+        direction = Direction.of(favourable, names, first.shape[1])
+        probable = limits is None and (hasattr(model, "predict_proba") or first.shape[1] > 1)
+        labels = OutputLabels.shown(model, limits, first, probable=probable)
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
         # A guarantee covers people whom there cannot be, too.
         restriction = restriction_of(space, X, domain, only, possible=guarantee is None)
@@ -281,6 +289,7 @@ def attack(
         guarantee=guarantee,
         refused=space.refused,
         sets=() if restriction is None else tuple(restriction.sets),
+        labels=labels,
     )
 
 

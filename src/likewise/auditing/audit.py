@@ -17,12 +17,12 @@ from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import NON_NEGATIVE, check_count, one_of, short_repr
+from likewise._validation import NON_NEGATIVE, check_count, counted, one_of, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.metric import BoundMetric
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import ModelOutputs
+from likewise.pairs.model_outputs import ModelOutputs, OutputLabels
 from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Difference, Groups, Points, listed, splits_of
 from likewise.pairs.scans import SearchResult, cells_of, person_by_person, search_every_pair
@@ -69,6 +69,9 @@ class Audit:
         people are few, and otherwise those that bounds did not decide.
     tolerance : float
     metric : Metric
+    labels : OutputLabels
+        What the outputs are: `labels.written` shows a difference or a distance in points of a probability, or in the
+        unit of the scores.
     guarantee : Guarantee or None
         What outputs were compared with in place of the metric; ``violations`` then has its ``bound``.
     favourable : str
@@ -88,6 +91,7 @@ class Audit:
     n_compared: int
     tolerance: float
     metric: Metric
+    labels: OutputLabels
     guarantee: Guarantee | None = None
     favourable: str = ""
 
@@ -98,10 +102,10 @@ class Audit:
     def headline(self) -> str:
         """The result in a line."""
         if not self.n_violations:
-            return f"none of {self.n_pairs:,} pairs was found to exceed {self._limit}"
+            return f"none of {counted(self.n_pairs, 'pair')} was found to exceed {self._limit}"
         verb = "exceeds" if self.n_violations == 1 else "exceed"
-        counted = f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} {self._limit}"
-        return f"{counted}, the worst by {self.max_excess:.3g}"
+        found = f"{self.n_violations:,} of {counted(self.n_pairs, 'pair')} {verb} {self._limit}"
+        return f"{found}, the worst by {self.labels.written(self.max_excess, 3)}"
 
     @property
     def _limit(self) -> str:
@@ -117,7 +121,7 @@ class Audit:
                 f"{pair['row_a']} and {pair['row_b']}",
                 pair["differs"],
                 f"{pair['score_a']:.4g} and {pair['score_b']:.4g}",
-                *(f"{pair[size]:.3g}" for size in ("difference", "distance", "excess")),
+                *(self.labels.written(pair[size], 3) for size in ("difference", "distance", "excess")),
             )
             for pair in self.abridged().head(_SHOWN).to_dict("records")
         ]
@@ -134,21 +138,25 @@ class Audit:
         """What was searched, what was found, and what was not searched."""
         if self.n_violations:
             larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
-            more = "".join(f"; {n:,} by more than {each:.3g}" for each, n in larger.items())
+            more = "".join(f"; {n:,} by more than {self.labels.written(each, 3)}" for each, n in larger.items())
+            ratio = f"largest ratio {self.max_ratio:.3g}"
+            if np.isinf(self.max_ratio):
+                ratio = "some are at distance 0 and have different outputs"
             found = (
-                f"{self.n_violations:,} {'pair exceeds' if self.n_violations == 1 else 'pairs exceed'} it{more}; the "
-                f"worst by {self.max_excess:.3g} (largest ratio {self.max_ratio:.3g})."
+                f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it{more}; the "
+                f"worst by {self.labels.written(self.max_excess, 3)} ({ratio})."
             )
         else:
             found = "No pair was found to exceed it."
-        allowed = "D" if self.guarantee is None else "the model's guarantee at distance D (guarantee_.bound)"
+        allowed = "D" if self.guarantee is None else "the model's guarantee at distance D"
+        allowed += f" + {self.labels.written(self.tolerance, 3)}"
         return (
-            f"Searched: all {self.n_pairs:,} pairs of the {self.n_samples:,} rows of X "
-            f"({self.n_distinct:,} distinct), exactly. "
-            f"Limit: outputs may differ by {allowed} + {self.tolerance:.3g}, where D is {self.metric.definition}. "
+            f"Searched: every pair of the {counted(self.n_samples, 'person', 'people')} of the table "
+            f"({self.n_distinct:,} of them different), {counted(self.n_pairs, 'pair')}. "
+            f"Limit: outputs may differ by {allowed}, where D is {self.metric.definition}. "
             f"Found: {found} "
             f"{f'Favourable: {self.favourable}. ' if self.favourable else ''}"
-            "Not searched: people who are not in X, features that the metric leaves out, other outputs that the "
+            "Not searched: people who are not in the table, columns that the metric leaves out, other outputs that the "
             "model may give for the same people, and whether the metric is the right one."
         )
 
@@ -292,6 +300,7 @@ def audit(
         n_compared=result.n_compared,
         tolerance=tolerance,
         metric=metric,
+        labels=model_outputs.labels,
         guarantee=guarantee,
         favourable=direction.text,
     )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ from likewise._favourable import Direction
 from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
+from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import check_count, check_output_range, check_positive, short_repr
+from likewise._validation import BOOL, check_count, check_output_range, check_positive, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
@@ -24,13 +24,14 @@ from likewise.auditing.excess import Excess, smallest_excess
 from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
+from likewise.pairs.model_outputs import OutputLabels
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
 from likewise.verification.one_hot import OneHot, told
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
-_UPWARDS = Context(prec=4, rounding=ROUND_CEILING)
+_SHOWN_AFTER = 0.2  # seconds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,10 +81,17 @@ class Effect:
     domain : Domain
     excess : Excess or None
         With a metric, the smallest e with ``TV <= D + e`` for all people of the domain.
+    labels : OutputLabels
+        What the outputs are: `labels.written` shows a difference in points of a probability, or in the unit of the
+        scores.
     seconds : float
         Processor time.
     n_boxes : int
         Boxes of people that were bounded.
+    limit : str
+        Where the search for a proof was to stop: "60 s of processor time".
+    stopped : bool
+        Whether it stopped there, so that a higher limit may bring the bound down.
     history : tuple of (int, float, float)
         Boxes, found and proven as the search went on.
     """
@@ -106,8 +114,11 @@ class Effect:
     rounding: float
     domain: Domain
     excess: Excess | None
+    labels: OutputLabels
     seconds: float
     n_boxes: int
+    limit: str
+    stopped: bool
     history: tuple[tuple[int, float, float], ...]
 
     @property
@@ -120,13 +131,13 @@ class Effect:
         """What was found and proven, in a line."""
         names = " and ".join(map(str, self.columns))
         largest = float(self.on_people["effect"].max())
-        up_to = f"up to {largest:.4g}{'' if self.all_tried else ' or more'}"
+        up_to = f"up to {self.labels.written(largest)}{'' if self.all_tried else ' or more'}"
         text = f"exchanging {names} alone changes outputs by {up_to} for these {len(self.on_people):,} people"
         if self.pair is not None:
-            text += f", by {self.found:.4g} for the worst pair found, "
+            text += f", by {self.labels.written(self.found)} for the worst pair found, "
             if self.proven is None:
                 return text + "and no upper bound is proven"
-            limit = "" if self.proven - self.found <= self.rounding else f" than {rounded_up(self.proven)}"
+            limit = "" if self.proven - self.found <= self.rounding else f" than {self.labels.at_most(self.proven)}"
             return text + f"and by no more{limit} for anybody in the domain"
         pairs = f"no two people of the domain who differ in {names} alone"
         if self.proves_none:
@@ -134,7 +145,7 @@ class Effect:
         if self.proven is None:
             limit = "no upper bound is proven, and finding none does not prove that there is none"
         else:
-            limit = f"they differ by no more than {rounded_up(self.proven)}"
+            limit = f"they differ by no more than {self.labels.at_most(self.proven)}"
         return f"{text}; {pairs} were found to get different outputs; {limit}"
 
     @property
@@ -143,10 +154,26 @@ class Effect:
         return self.proven is not None and self.proven <= self.rounding
 
     @property
+    def standing(self) -> str:
+        """How far the proof came: closed, not closed within the limit, bounded from above only, or not possible."""
+        if self.proven is None:
+            return f"No proof: this model cannot be bounded, as {self.how}"
+        if self.meets:
+            return f"Proof: {self.how}"
+        if self.stopped:
+            return (
+                f"Not closed within {self.limit}: the worst case is between what is found and what is proven "
+                f"({self.how}), and a higher limit may bring them together"
+            )
+        return (
+            f"Proof: {self.how}. Such a bound need not be attained: the worst case is between what is found and what "
+            "is proven, and more time does not change that"
+        )
+
+    @property
     def coverage(self) -> str:
         """What was compared, what is proven and how, and what is not covered."""
-        text = self.headline[0].upper() + self.headline[1:] + f". Everybody was given {self.tried}. "
-        text += f"Proof: {self.how}. " if self.proven is not None else f"No proof: {self.how}. "
+        text = self.headline[0].upper() + self.headline[1:] + f". Everybody was given {self.tried}. {self.standing}. "
         text += (
             "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
             "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
@@ -166,17 +193,6 @@ class Effect:
         return panel(text, table, words(self.coverage, quiet=True))
 
 
-def rounded_up(value: float, scale: int = 1) -> str:
-    """`scale` times a bound in four digits, rounded up.
-
-    Examples
-    --------
-    >>> rounded_up(0.123401), rounded_up(0.197, 100)
-    ('0.1235', '19.7')
-    """
-    return f"{float(_UPWARDS.multiply(Decimal(repr(float(value))), scale)):.4g}"
-
-
 def effect(
     model: Any,
     X: Any,
@@ -191,6 +207,7 @@ def effect(
     tolerance: float = 1e-4,
     n_queries: int = 100_000,
     random_state: Any = 0,
+    verbose: bool = False,
 ) -> Effect:
     """How much a column can matter: for given people, for the worst pair there can be, and at most.
 
@@ -234,6 +251,8 @@ def effect(
     n_queries : int, default=100_000
         Pairs that a search for the worst one may ask the model about, where nothing better is known.
     random_state : int, RandomState instance or None, default=0
+    verbose : bool, default=False
+        Show a progress bar of the time that may pass, with what is found and proven so far.
 
     Returns
     -------
@@ -263,7 +282,10 @@ def effect(
     n_queries = check_count("n_queries", n_queries)
     rng = np.random.default_rng(seed_from(random_state))
     max_boxes = None if max_boxes is None else check_count("max_boxes", max_boxes)
-    with single_threaded_blas():
+    BOOL.check("verbose", verbose)
+    limit, n_proofs = _limit(max_seconds, max_boxes), 1 + (metric is not None)
+    total = None if max_seconds is None else n_proofs * max_seconds
+    with single_threaded_blas(), progress_bar(f"Bounding, {limit} at most", total, show=verbose) as advance:
         space = InputSpace.of(model, X, metric, domain, limits_of_outputs)
         columns = space.positions("column", column if isinstance(column, (list, tuple)) else [column])
         if not columns:
@@ -272,7 +294,8 @@ def effect(
         classes = space.labels(probable=exchange.probable).classes
         direction = Direction.of(favourable, classes, exchange.outputs.shape[2])
         unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
-        limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit), check_tolerance(None, unit)
+        tell = _told(advance, exchange.labels, limit)
+        limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit, tell), check_tolerance(None, unit)
         a, b, effects = exchange.pairs()
         inside = space.holds(a) & space.holds(b)
         order = np.argsort(-np.where(inside, effects, -np.inf), kind="stable")[:_STARTS]
@@ -282,7 +305,7 @@ def effect(
         proven, how = proof.proven, proof.how
         if proven is not None and found > proven:
             # The model contradicts what was read off it: nothing is proven.
-            proven, how = None, "the model's own answers exceed what follows from its parts; please report this"
+            proven, how = None, "its own answers exceed what follows from its parts; please report this"
         excess = None if metric is None else smallest_excess(space, metric, limits, n_queries, rng)
     sizes = exchange.effects
     return Effect(
@@ -304,10 +327,35 @@ def effect(
         rounding=rounding,
         domain=space.domain,
         excess=excess,
+        labels=exchange.labels,
         seconds=time.process_time() - begun,
         n_boxes=proof.n_boxes,
+        limit=limit,
+        stopped=proof.stopped,
         history=proof.history,
     )
+
+
+def _limit(max_seconds: float | None, max_boxes: int | None) -> str:
+    """The limits in words."""
+    seconds = [] if max_seconds is None else [f"{max_seconds:g} s of processor time"]
+    boxes = [] if max_boxes is None else [f"{max_boxes:,} {'box' if max_boxes == 1 else 'boxes'}"]
+    return " or ".join(seconds + boxes) or "any time"
+
+
+def _told(advance: Callable[..., None], labels: OutputLabels, limit: str) -> Callable[[float, float], None]:
+    """A function that shows the values found and proven so far, a few times per second."""
+    shown = time.process_time()
+
+    def tell(found: float, proven: float) -> None:
+        nonlocal shown
+        now = time.process_time()
+        if now - shown >= _SHOWN_AFTER:
+            so_far = f"Found {labels.written(max(found, 0.0))}, proven {labels.at_most(proven)}"
+            advance(now - shown, f"{so_far}; {limit} at most")
+            shown = now
+
+    return tell
 
 
 def _worst(

@@ -65,7 +65,7 @@ def smallest_excess(
     found = float(objective(p[None], q[None])[0])
     proven, how = proof.proven, proof.how
     if proven is not None and found > proven:
-        proven, how = None, "the model's own answers exceed what follows from its parts; please report this"
+        proven, how = None, "its own answers exceed what follows from its parts; please report this"
     shown = shown_pair(space, p, q)
     gap, away = float(space.differences(p[None], q[None])[0]), float(distance(p[None], q[None])[0])
     return Excess(max(0.0, found), shown, gap, away, proven, how)

@@ -11,7 +11,9 @@ import pandas as pd
 
 from likewise._favourable import Direction
 from likewise._typing import FloatArray
+from likewise._validation import plain
 from likewise.auditing.intervals import mean_interval, share_interval
+from likewise.pairs.model_outputs import OutputLabels
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, NumericDomain
 
@@ -55,6 +57,11 @@ class Exchange:
             parts.append(space.answers(rows.reshape(-1, space.rows.shape[1])))
         outputs = np.concatenate([part for part, _ in parts])
         return cls(space, list(columns), alternatives, outputs.reshape(n, m + 1, -1), parts[0][1])
+
+    @property
+    def labels(self) -> OutputLabels:
+        """What the outputs are, as they are shown."""
+        return OutputLabels.shown(self.space.model, self.space.output_range, self.outputs, probable=self.probable)
 
     @property
     def limited(self) -> bool:
@@ -178,7 +185,7 @@ class Exchange:
         own = own.where(own.notna(), "blank")
         if len(names) > 1 or own[names[0]].nunique() > _FEWEST:
             return pd.DataFrame(columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
-        for value, members in effects.groupby(own[names[0]].map(str).to_numpy()):
+        for value, members in effects.groupby(own[names[0]].map(plain).map(str).to_numpy()):
             sizes = members.to_numpy()
             ends = (np.nan, np.nan) if self.mean_interval() is None else mean_interval(sizes)
             rows.append((value, len(sizes), float(sizes.mean()), *ends, float(sizes.max())))

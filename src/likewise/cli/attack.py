@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @model_option(required=True)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
-@click.option("--range", "output_range", type=float, nargs=2, help="Lowest and highest score, if not probabilities.")
+@options.score_range
 @options.favourable
 @click.option(
     "--pairs",
@@ -85,10 +85,12 @@ def attack(
             favourable=favourable,
             random_state=seed,
         )
-    what = f"the model's guarantee at distance D, {found.bound:.4g}" if found.guarantee is not None else "D"
+    told, what = found.labels.written, "D"
+    if found.guarantee is not None:
+        what = f"the model's guarantee at distance D, {told(found.bound)}"
     text = (
-        f"The worst of {found.n_pairs:,} pairs: scores differ by {100 * found.difference:.4g} points at a "
-        f"distance D of {100 * found.distance:.4g}; {100 * max(0.0, found.excess_over_bound):.4g} more than {what}."
+        f"The worst of {found.n_pairs:,} pairs: scores differ by {told(found.difference)} at a distance D of "
+        f"{told(found.distance)}; {told(max(0.0, found.excess_over_bound))} more than {what}."
     )
     if found.pair is None:
         who = f", of people who differ in {' and '.join(only)} alone," if only else ""
@@ -108,6 +110,7 @@ def attack(
     echo.pair(found.pair)
     if found.favoured is not None:
         echo(f"Favoured: {PAIR[found.favoured]} (favourable: {found.favourable}).")
+    echo.unit(found.labels)
     echo(f"\n{found.coverage}", coverage=found.coverage)
     if out is not None and found.pair is None:
         echo.note(f"{out} was not written, as there is no pair.")
@@ -132,14 +135,15 @@ def attack(
     type=click.FloatRange(0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Seconds to spend on the proof.",
+    help="Processor time to spend on the proof at most; a bound is given even if it is not closed by then.",
 )
 @options.favourable
 @click.option("--boxes", type=click.IntRange(1), help="Most boxes to bound, instead of a time limit.")
+@options.score_range
 @click.option(
     "--max-effect",
-    type=click.FloatRange(0, 100),
-    help="Exit 1 unless the effect is proven to be at most this many percentage points.",
+    type=click.FloatRange(0),
+    help="Exit 1 unless the effect is proven to be at most this: in percentage points, or in the unit of other scores.",
 )
 @click.option("--out", type=options.FILE, help="Write what exchanging the column does to each person as CSV.")
 @options.force
@@ -154,6 +158,7 @@ def effect(
     seconds: float,
     favourable: str | None,
     boxes: int | None,
+    output_range: tuple[float, float] | None,
     max_effect: float | None,
     out: Path | None,
     force: bool,
@@ -163,6 +168,7 @@ def effect(
     Example: likewise effect loans.csv --model model.skops --column sex --out effect.csv
     """
     from likewise import effect as find_effect
+    from likewise.cli.dataset import resolve_range
     from likewise.io import check_output_path
     from likewise.metric_file import read_metric_file
 
@@ -170,28 +176,36 @@ def effect(
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
     file = None if metric_file is None else read_metric_file(metric_file)
     model = load_any_model(model_name, source.categories)
+    if file is not None and metric_file is not None and not hasattr(model, "guarantee_"):
+        output_range = resolve_range(file, output_range, metric_file)
     X, ids = source.load(echo, model)
     check_taken("--column", columns, X)
-    with echo.busy("Bounding"):
-        found = find_effect(
-            model,
-            X,
-            list(columns),
-            None if file is None else file.metric,
-            domain=None if file is None else file.domain_for(X),
-            favourable=favourable,
-            max_seconds=None if boxes is not None else seconds,
-            max_boxes=boxes,
-        )
+    found = find_effect(
+        model,
+        X,
+        list(columns),
+        None if file is None else file.metric,
+        domain=None if file is None else file.domain_for(X),
+        output_range=output_range,
+        favourable=favourable,
+        max_seconds=None if boxes is not None else seconds,
+        max_boxes=boxes,
+        verbose=not echo.as_json,
+    )
     _echo_effect(echo, found)
     if out is not None:
-        people = found.on_people if ids is None else found.on_people.assign(row=ids).rename(columns={"row": ids.name})
+        people = found.labels.in_units(found.on_people, "effect")
+        people = people.assign(row=people["row"] + 1 if ids is None else ids)
+        people = people if ids is None else people.rename(columns={"row": ids.name})
         echo.csv(people, out, "people_file")
-    passed = max_effect is None or (found.proven is not None and 100 * found.proven <= max_effect)
+    passed = True
     if max_effect is not None:
+        passed = found.proven is not None and found.labels.factor * found.proven <= max_effect
+        gate = max_effect / found.labels.factor
         echo(
-            f"\nThe gate, at most {max_effect:g} points for anybody in the domain, {'passed' if passed else 'failed'}.",
-            gate=max_effect / 100,
+            f"\nThe gate, at most {found.labels.written(gate)} for anybody in the domain, "
+            f"{'passed' if passed else 'failed'}.",
+            gate=gate,
             passed=passed,
         )
     echo.finish()
@@ -199,27 +213,20 @@ def effect(
         sys.exit(1)
 
 
-def _points(share: float) -> str:
-    """A share of 1 in percentage points."""
-    return f"{100 * share:.4g}"
-
-
 def _echo_effect(echo: Output, found: Effect) -> None:
     """Print the effect on people, the worst pair, and the proof."""
-    from likewise.auditing.effect import rounded_up
-
-    names = " and ".join(map(str, found.columns))
+    names, told = " and ".join(map(str, found.columns)), found.labels.written
     for each in found.sets:
         if set(each.members) <= set(found.columns):
             echo(f"Exchanged together, as everybody here has exactly one 1 in them: {each}.\n")
     largest = float(found.on_people["effect"].max())
     interval, more = "", "" if found.all_tried else " or more"
     if found.mean_interval is not None:
-        low, high = map(_points, found.mean_interval)
+        low, high = map(told, found.mean_interval)
         interval = f" ({low} to {high} in the population, at 95%)"
     echo(
         f"For these {len(found.on_people):,} people: exchanging {names} alone changes the output by "
-        f"{_points(found.mean)} points{more} on average{interval}, and by up to {_points(largest)}{more}. "
+        f"{told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}. "
         f"Everybody was given {found.tried}.",
         n_people=len(found.on_people),
         mean=found.mean,
@@ -231,42 +238,47 @@ def _echo_effect(echo: Output, found: Effect) -> None:
     if len(found.directions) and largest > 0:
         known = f"Who gains (favourable: {found.favourable}):"
         echo(f"\n{known if found.favourable else 'Who gets the higher score:'}", favourable=found.favourable or None)
-        echo.table(found.directions, "directions")
+        ends = ("mean", "mean_low", "mean_high", "largest")
+        echo.table(found.labels.in_units(found.directions, *ends), "directions")
     if len(found.groups) and largest > 0:
         echo("\nBy the people's own value:")
-        echo.table(found.groups, "groups")
+        ends = ("mean", "mean_low", "mean_high", "largest")
+        echo.table(found.labels.in_units(found.groups, *ends), "groups")
     pairs = f"no two people of the domain who differ in {names} alone"
     if found.pair is None:
         worst = f"No pair was found: {pairs} were found to get different outputs."
     else:
-        worst = f"The worst pair found in the domain differs by {_points(found.found)} points:"
+        worst = f"The worst pair found in the domain differs by {told(found.found)}:"
     echo(f"\n{worst}", found=found.found)
     echo.pair(found.pair)
     if found.proves_none:
         text = f"Proven: {pairs} get different outputs, but for rounding ({found.how})."
     elif found.proven is not None:
-        more = "" if found.proven - found.found <= found.rounding else f" than {rounded_up(found.proven, 100)} points"
-        text = f"Proven: {pairs} differ by more{more} ({found.how})."
-        if not found.meets:
-            text += " Between the two, the answer is open: more --seconds may close it."
+        more = "" if found.proven - found.found <= found.rounding else f" than {found.labels.at_most(found.proven)}"
+        text = f"Proven: {pairs} differ by more{more}. {found.standing}."
+        if found.stopped and not found.meets:
+            text += f" Raise {'--boxes' if 'box' in found.limit else '--seconds'}."
     else:
-        text = f"No upper bound is proven: {found.how}."
+        text = f"No upper bound is proven. {found.standing}."
         if found.pair is None:
             text += " Finding no pair does not prove that there is none."
-    echo(f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes)
+    echo(
+        f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes, stopped=found.stopped
+    )
     if found.excess is not None:
         worst = "no pair was found whose outputs exceed the metric"
         if found.excess.pair is not None:
-            worst = f"outputs exceed the metric by {_points(found.excess.found)} points in the worst pair found"
+            worst = f"outputs exceed the metric by {told(found.excess.found)} in the worst pair found"
         limit = f"no upper bound is proven: {found.excess.how}"
         if found.excess.proven is not None and found.excess.proven <= found.rounding:
             limit = "proven: none does, but for rounding"
         elif found.excess.proven is not None:
-            limit = f"proven: by at most {rounded_up(found.excess.proven, 100)} points"
+            limit = f"proven: by at most {found.labels.at_most(found.excess.proven)}"
         echo(
             f"\nOver all pairs of the domain, {worst}; {limit}.",
             excess_found=found.excess.found,
             excess_proven=found.excess.proven,
         )
+    echo.unit(found.labels)
     echo("\nThe domain, what each column can hold:")
     echo.table(found.domain.describe(), "domain")

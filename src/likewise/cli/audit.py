@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise._validation import counted
 from likewise.cli import console as options
-from likewise.cli.console import Output, command
+from likewise.cli.console import Output, command, name_people, rows_are
 from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model, model_option, reads_people
 from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.exceptions import FileError, InvalidInputError
@@ -20,24 +21,19 @@ if TYPE_CHECKING:
 
     from likewise.auditing.audit import Audit
     from likewise.cli.dataset import PeopleTable
+    from likewise.pairs.model_outputs import OutputLabels
 
 
 @click.command()
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @model_option(required=False)
-@click.option(
-    "--range",
-    "output_range",
-    type=float,
-    nargs=2,
-    help="Lowest and highest score, if not 0 and 1; by default those in the metric file.",
-)
+@options.score_range
 @click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many pairs to list.")
 @click.option(
     "--max-excess",
     type=float,
-    help="Exit 1 if a pair exceeds its distance by more than this many percentage points (for a regression, hundredths "
-    "of the range). At least 0 and below 100.",
+    help="Exit 1 if a pair exceeds its distance by more than this: percentage points, at least 0 and below 100, or in "
+    "the unit of other scores.",
 )
 @options.favourable
 @click.option("--groups", is_flag=True, help="Also say who has the better scores, in the columns of weight 0.")
@@ -74,6 +70,7 @@ def audit(
     from likewise.base import ConstrainedEstimator
     from likewise.cli.table_io import in_partitions
     from likewise.io import check_output_path
+    from likewise.pairs.model_outputs import OutputLabels
 
     scores = source.scores
     if is_review:
@@ -87,11 +84,6 @@ def audit(
         raise InvalidInputError("Give --model or --scores (a column of the table), or both.")
     if model_name is None and metric_file is None:
         raise InvalidInputError("Give --metric as well: a column of scores has no metric.")
-    if max_excess is not None and not 0 <= max_excess < 100:
-        raise InvalidInputError(
-            f"--max-excess must be at least 0 and below 100, in percentage points; got {max_excess:g}. 0.5 is half a "
-            "point; no pair exceeds its distance by 100, so that gate could not fail."
-        )
     if out is not None:
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
     loaded: Any = None if model_name is None else load_any_model(model_name, source.categories)
@@ -105,7 +97,9 @@ def audit(
         asked = source.load(echo, loaded)[0]
     metric, output_range = _metric_and_range(echo, model, model_name, metric_file, output_range)
     guaranteed = model is not None and metric.is_learned_as(model.guarantee_.metric)
-    limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
+    own_range = output_range if model is None else model.guarantee_.output_range
+    labels = OutputLabels(own_range is None, limits=own_range)
+    limits = _Thresholds(labels, model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
     scored = scores if loaded is None else None
     job = _AuditJob(model, metric, scored, output_range, limits.thresholds, worst, favourable)
     if asked is not None and model is None:
@@ -124,13 +118,14 @@ def audit(
         max_ratio=None if found.max_ratio != found.max_ratio else min(found.max_ratio, 1e308),
     )
     if found.n_violations:
-        which = "row_a and row_b count rows of the table from 0" if id_column is None else f"by {id_column}"
-        echo(f"\nThe worst pairs ({which}):")
-        shown = _pairs_of(found.violations if echo.as_json else found.abridged(), id_column, names)
+        echo(f"\nThe worst pairs ({rows_are(id_column)}):")
+        shown = _pairs_of(labels, found.violations if echo.as_json else found.abridged(), id_column, names)
         echo.table(shown.drop(columns=["n_pairs"]), "worst")
-        echo("Of difference, distance and excess, 0.01 is one percentage point.")
+        if labels.are_probabilities:
+            echo("Of difference, distance and excess, 0.01 is one percentage point.")
+    echo.unit(labels)
     if out is not None:
-        echo.csv(_pairs_of(found.violations, id_column, names), out, "worst_file")
+        echo.csv(_pairs_of(labels, found.violations, id_column, names), out, "worst_file")
     passed = _echo_limits(echo, found, limits)
     echo.finish()
     if not passed:
@@ -165,15 +160,25 @@ def _metric_and_range(
 
 @dataclass(frozen=True)
 class _Thresholds:
-    """Excesses to count: the epsilon of a guarantee, and --max-excess in percentage points."""
+    """Excesses to count: the epsilon of a guarantee, and --max-excess in points or in the unit of the scores."""
 
+    labels: OutputLabels
     epsilon: float
     max_excess: float | None
+
+    def __post_init__(self) -> None:
+        most = self.labels.factor
+        if self.max_excess is not None and not 0 <= self.max_excess < most:
+            unit = ", in percentage points" if self.labels.are_probabilities else ", the width of the range"
+            raise InvalidInputError(
+                f"--max-excess must be at least 0 and below {most:g}{unit}; got {self.max_excess:g}. No pair exceeds "
+                f"its distance by {most:g}, so that gate could not fail."
+            )
 
     @property
     def gate(self) -> float | None:
         """--max-excess as a share of 1."""
-        return None if self.max_excess is None else self.max_excess / 100
+        return None if self.max_excess is None else self.max_excess / self.labels.factor
 
     @property
     def thresholds(self) -> list[float]:
@@ -183,12 +188,13 @@ class _Thresholds:
 
 def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
     """Print how many pairs exceed the distance, the guarantee and the gate; return whether the gate passed."""
-    worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
+    told = limits.labels.written
+    worst = f"{counted(found.n_violations, 'pair')}, the worst by {told(found.max_excess, 3)}"
     echo(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
     if limits.epsilon > 0:
         n = found.n_above[limits.epsilon]
         echo(
-            f"Above D + {_points(limits.epsilon)}, the epsilon of the guarantee: {_count(n)}.",
+            f"Above D + {told(limits.epsilon, 3)}, the epsilon of the guarantee: {counted(n, 'pair')}.",
             epsilon=limits.epsilon,
             n_above_epsilon=n,
         )
@@ -196,14 +202,14 @@ def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
         return True
     n = found.n_above[limits.gate]
     echo(
-        f"Above D + {_points(limits.gate)}, the gate: {_count(n)}. The gate {'failed' if n else 'passed'}.",
+        f"Above D + {told(limits.gate, 3)}, the gate: {counted(n, 'pair')}. The gate {'failed' if n else 'passed'}.",
         gate=limits.gate,
         n_above_gate=n,
         passed=not n,
     )
     if limits.epsilon > limits.gate:
         echo.note(
-            f"The gate, --max-excess {limits.max_excess:g}, is below the {_points(limits.epsilon)} by which the "
+            f"The gate, --max-excess {limits.max_excess:g}, is below the {told(limits.epsilon, 3)} by which the "
             "guarantee of this model lets pairs exceed their distance."
         )
     return not n
@@ -284,14 +290,14 @@ class _AuditJob:
         from likewise import audit_groups
         from likewise._favourable import Direction
 
-        favourable = self.favourable
+        favourable, text = self.favourable, ""
         if getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2:
             direction = Direction.of(favourable, list(predictions.columns))
-            favourable, predictions = direction.end, predictions.iloc[:, -1]
+            favourable, text, predictions = direction.end, direction.text, predictions.iloc[:, -1]
         found = audit_groups(
             None, X, self.metric, predictions=predictions, output_range=output_range, favourable=favourable
         )
-        low, high = found.rate_interval
+        text, (low, high) = text or found.favourable, found.rate_interval
         echo(
             f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to "
             f"{high:.3%} in the population, at 95%.",
@@ -299,14 +305,19 @@ class _AuditJob:
             rate_interval=list(found.rate_interval),
         )
         if len(found.groups):
-            known = f"Who is favoured (favourable: {found.favourable})"
-            who = known if found.favourable else "Who has the higher score"
+            who = f"Who is favoured (favourable: {text})" if text else "Who has the higher score"
             echo(
                 f"\n{who}, in pairs that exceed the distance and differ in a column of weight 0:",
-                favourable=found.favourable or None,
+                favourable=text or None,
             )
             echo.table(found.groups, "groups")
-            echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
+            echo(
+                "share: of all these pairs; other columns may explain it. n_alike, share_alike: people are matched "
+                "with one other who is alike in the columns that count; of these pairs, those that exceed the distance "
+                "and differ in the value. p_value: of a share_alike this far from what is expected if the value counts "
+                "for nothing beyond these columns, as far as a logistic regression and a small tree tell how it goes "
+                "with them; adjusted for the number of values (Holm).\n"
+            )
 
 
 def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:
@@ -333,21 +344,13 @@ def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:
     return model.predict(X).clip(*output_range)  # a mean may leave the range by a rounding error
 
 
-def _pairs_of(pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:
-    """Pairs with people by id, if there is an id column; without the outcome, if it has no name."""
+def _pairs_of(labels: OutputLabels, pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:
+    """Pairs with people by id, or by rows from 1; without the outcome, if it has no name."""
+    pairs = labels.in_units(pairs, "difference", "distance", "excess")
     found = pairs if pairs["outcome"].notna().any() else pairs.drop(columns="outcome")
-    if id_column is None:
-        return found
     found = found.drop(columns=["row_a", "row_b"])
     for position, side in enumerate("ab"):
-        found.insert(position, f"{id_column}_{side}", names.loc[pairs[f"row_{side}"]].to_numpy())
+        rows = pairs[f"row_{side}"]
+        shown = name_people(rows, None) if id_column is None else names.loc[rows].to_numpy()
+        found.insert(position, f"{id_column or 'row'}_{side}", shown)
     return found
-
-
-def _points(share: float) -> str:
-    """A share of 1 in percentage points."""
-    return f"{100 * share:.3g} {'point' if share == 0.01 else 'points'}"
-
-
-def _count(n: int) -> str:
-    return f"{n:,} {'pair' if n == 1 else 'pairs'}"

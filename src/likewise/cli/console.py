@@ -25,6 +25,8 @@ from likewise.exceptions import InvalidInputError, LikewiseError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from likewise.pairs.model_outputs import OutputLabels
+
 FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 TABLE = click.Path(path_type=Path, allow_dash=True)
 """A file, or a directory of Parquet files."""
@@ -45,6 +47,13 @@ output_range = click.option(
     type=float,
     nargs=2,
     help="Lowest and highest outcome of a regression; by default those in the metric file.",
+)
+score_range = click.option(
+    "--range",
+    "output_range",
+    type=float,
+    nargs=2,
+    help="Lowest and highest score, if not probabilities; by default those in the metric file.",
 )
 id_column = click.option("--id", "id_column", help="Column that names people: left out, and used in error messages.")
 drop = click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
@@ -294,8 +303,17 @@ class Output:
         """Print two people side by side, if there are any."""
         if people is None:
             self.facts["pair"] = None
-        else:
-            self.table(people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1), "pair")
+            return
+        rows = people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1)
+        self.facts["pair"] = json.loads(rows.to_json(orient="records"))
+        # To ten digits: the two may differ in little.
+        self(rows.map(lambda value: f"{value:.10g}" if isinstance(value, float) else str(value)).to_string(index=False))
+
+    def unit(self, labels: OutputLabels) -> None:
+        """Say what differences are in, unless they are points of a probability."""
+        self.facts |= {"output_range": labels.limits, "are_probabilities": labels.are_probabilities}
+        if labels.statement:
+            self(f"\n{labels.statement}")
 
     def finish(self, *try_next: str) -> None:
         """Print the JSON document, or what to run next."""

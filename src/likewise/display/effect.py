@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from likewise.auditing.effect import Effect, rounded_up
+from likewise.auditing.effect import Effect
 from likewise.display.base import BLUE, GREY, INK, RED, ResultDisplay
 
 
@@ -40,26 +40,32 @@ class EffectDisplay(ResultDisplay[Effect]):
         return cls._from_result(result, Effect, "effect", ax)
 
     def _draw(self, ax: Any) -> None:
-        result = self.result
-        sizes = result.on_people["effect"].to_numpy()
-        largest = float(sizes.max())
-        right = 1.15 * max(result.found, result.proven or 0.0, largest, 1e-12)
+        result, labels = self.result, self.result.labels
+        shown, told = labels.factor, labels.written  # the axis is in the unit of what is said
+        sizes = shown * result.on_people["effect"].to_numpy()
+        largest = float(result.on_people["effect"].max())
+        right = 1.15 * shown * max(result.found, result.proven or 0.0, largest, 1e-12)
         ax.hist(sizes, bins=np.linspace(0, right, 60).tolist(), color=GREY, alpha=0.7)
         if result.mean_interval is not None:
-            low, high = result.mean_interval
+            low, high = (shown * end for end in result.mean_interval)
             ax.axvspan(low, min(right, high), color=INK, alpha=0.25, lw=0)
-        ax.axvline(result.mean, color=INK, lw=1, label=f"mean of these {len(sizes):,} people: {result.mean:.3g}")
-        ax.axvline(largest, color=INK, lw=1, ls=":", label=f"largest of them: {largest:.3g}")
-        found = "no pair found whose outputs differ" if result.pair is None else f"worst pair found: {result.found:.4g}"
-        ax.axvline(result.found, color=RED, lw=1.6, label=found)
+        mean = f"mean of these {len(sizes):,} people: {told(result.mean, 3)}"
+        ax.axvline(shown * result.mean, color=INK, lw=1, label=mean)
+        ax.axvline(shown * largest, color=INK, lw=1, ls=":", label=f"largest of them: {told(largest, 3)}")
+        found = (
+            "no pair found whose outputs differ" if result.pair is None else f"worst pair found: {told(result.found)}"
+        )
+        ax.axvline(shown * result.found, color=RED, lw=1.6, label=found)
         if result.proven is not None:
-            ax.axvspan(result.proven, right, color=BLUE, alpha=0.12, lw=0)
+            ax.axvspan(shown * result.proven, right, color=BLUE, alpha=0.12, lw=0)
             words = "nobody in the domain is beyond" if result.meets else "proven: nobody in the domain is beyond"
-            ax.axvline(result.proven, color=BLUE, lw=1.6, ls="--", label=f"{words} {rounded_up(result.proven)}")
+            limit = f"{words} {labels.at_most(result.proven)}"
+            ax.axvline(shown * result.proven, color=BLUE, lw=1.6, ls="--", label=limit)
         ax.set_xlim(0, right)
         ax.set_yscale("symlog", linthresh=1)  # few people are far out, and these matter
         ax.set_ylim(bottom=0)
         ax.yaxis.set_major_formatter("{x:,.0f}")
-        ax.set_xlabel(f"Change of the output if {' and '.join(map(str, result.columns))} alone is exchanged")
+        unit = " (percentage points)" if labels.are_probabilities else ""
+        ax.set_xlabel(f"Change of the output if {' and '.join(map(str, result.columns))} alone is exchanged{unit}")
         ax.set_ylabel("People")
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=9)

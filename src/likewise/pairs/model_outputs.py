@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 
 from likewise._favourable import Direction
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_numbers, check_output_range
 from likewise.ask import Ask
 from likewise.exceptions import InvalidInputError
+from likewise.metrics.units import number
 from likewise.pairs.points import Points
+
+_UPWARDS = Context(prec=4, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,60 @@ class OutputLabels:
             columns = getattr(predictions, "columns", ())
             classes = list(columns) if len(columns) > 1 else None
         return cls(True, None if classes is None else np.asarray(classes).tolist())
+
+    @classmethod
+    def shown(
+        cls, model: Any, output_range: tuple[float, float] | None, outputs: FloatArray, *, probable: bool
+    ) -> OutputLabels:
+        """Labels of the outputs of a model: numbers between 0 and 1 are probabilities, but those of a regression."""
+        inside = bool(((outputs >= 0) & (outputs <= 1)).all()) and output_range is None and not _is_regressor(model)
+        return cls.of(model, None, output_range, probable=probable or inside)
+
+    @property
+    def factor(self) -> float:
+        """What a difference is multiplied by to be shown: 100 for points of a probability, else the output range."""
+        low, high = self.limits or (0.0, 1.0)
+        return 100.0 if self.are_probabilities else high - low
+
+    @property
+    def statement(self) -> str:
+        """The unit of numbers, in a sentence; empty for probabilities."""
+        if self.are_probabilities:
+            return ""
+        if self.limits is None:
+            return "Differences are in the unit of the scores, which have no range: a distance of 1 allows 1."
+        low, high = self.limits
+        return (
+            f"Differences and distances are in the unit of the scores, from {number(low)} to {number(high)}: a weight "
+            f"of 1 is a distance of {number(high - low)}."
+        )
+
+    def written(self, difference: float, digits: int = 4) -> str:
+        """A difference of outputs, or a distance: in points of a probability, or in the unit of the scores.
+
+        Examples
+        --------
+        >>> OutputLabels().written(0.08), OutputLabels(False, limits=(300, 850)).written(0.08)
+        ('8 points', '44')
+        """
+        return self._with_unit(number(self.factor * difference, digits))
+
+    def at_most(self, bound: float) -> str:
+        """A bound on differences, rounded up.
+
+        Examples
+        --------
+        >>> OutputLabels().at_most(0.12340001), OutputLabels(False, limits=(0, 1000)).at_most(12.3450001)
+        ('12.35 points', '12,350')
+        """
+        return self._with_unit(number(float(_UPWARDS.multiply(Decimal(repr(float(bound))), Decimal(self.factor)))))
+
+    def _with_unit(self, text: str) -> str:
+        return f"{text} {'point' if text == '1' else 'points'}" if self.are_probabilities else text
+
+    def in_units(self, table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+        """A table whose columns of differences are in the unit of the scores; those of probabilities stay."""
+        return table if self.are_probabilities else table.assign(**{c: table[c] * self.factor for c in columns})
 
     def pairs(self, a: FloatArray, b: FloatArray) -> pd.DataFrame:
         """Scores ``score_a`` and ``score_b`` of pairs of people, from their outputs of shape (n_pairs, n_outputs).
@@ -106,7 +164,10 @@ class ModelOutputs:
         else:
             outputs, probable = given_outputs(predictions, len(points), output_range)
         unit = 1.0 if probable else power_of_two_unit(float(np.ptp(outputs)))
-        return cls(points, outputs / unit, unit, OutputLabels.of(model, predictions, output_range, probable=probable))
+        labels = OutputLabels.of(model, predictions, output_range, probable=probable)
+        if predictions is None and labels.limits is None:
+            labels = OutputLabels.shown(model, None, outputs, probable=probable)
+        return cls(points, outputs / unit, unit, labels)
 
     def direction(self, favourable: Any) -> Direction:
         """Which of two of the outputs is better for a person."""
@@ -168,6 +229,10 @@ def answered_outputs(
 def is_classifier_like(model: Any) -> bool:
     """Whether scikit-learn takes the model for a classifier; False for functions and other objects."""
     return hasattr(model, "__sklearn_tags__") and is_classifier(model)
+
+
+def _is_regressor(model: Any) -> bool:
+    return hasattr(model, "__sklearn_tags__") and is_regressor(model)
 
 
 def given_outputs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
-from likewise.ask import Ask
+from likewise.ask import Ask, known_columns
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN, NumericColumn, is_numeric
 from likewise.kernel.metric import BoundMetric
@@ -67,7 +67,7 @@ class InputSpace:
         frame = frame_of(X).reset_index(drop=True)
         if not len(frame):
             raise InvalidInputError("X must hold at least one person; got none.")
-        known = getattr(model, "feature_names_in_", None)
+        known = known_columns(model)
         if is_table(X) and known is not None:
             absent = [name for name in known if name not in frame]
             if absent:
@@ -398,11 +398,14 @@ class Limits:
     max_boxes : int or None
     tolerance : float
         The search ends when the values found and proven are this close.
+    tell : callable, optional
+        Called with the values found and proven as a search goes on.
     """
 
     max_seconds: float | None
     max_boxes: int | None
     tolerance: float
+    tell: Callable[[float, float], None] = lambda found, proven: None
 
     def shared(self, n: int) -> Limits:
         """The limits of each of n searches."""
@@ -410,6 +413,7 @@ class Limits:
             None if self.max_seconds is None else self.max_seconds / n,
             None if self.max_boxes is None else max(1, self.max_boxes // n),
             self.tolerance,
+            self.tell,
         )
 
 
@@ -428,6 +432,8 @@ class Proof:
     n_boxes : int
     history : tuple of (int, float, float)
         Boxes, found and proven as the search went on.
+    stopped : bool
+        Whether the limits ended a search that could have brought the bound down.
     """
 
     proven: float | None
@@ -435,3 +441,4 @@ class Proof:
     pairs: list[tuple[FloatArray, FloatArray]]
     n_boxes: int = 0
     history: tuple[tuple[int, float, float], ...] = ()
+    stopped: bool = False

@@ -304,13 +304,15 @@ def prove_interactions(model: InteractionModel, exchanged: Sequence[int], limits
         searches = [_Search(model, exchanged, unit[k] - unit[m]) for k in range(n_scores) for m in range(k)]
         most = max(float(each.rises(each.whole).max()) for each in searches)
         return Proof(float(np.tanh((most + 4 * model.rounding) / 4)) * _OUTWARDS + 2.0**-50, "closed form" + names, [])
-    proven, n_boxes, pairs = _bounded(_Search(model, exchanged, np.ones(1)), model.curve, limits)
+    proven, n_boxes, pairs, stopped = _bounded(_Search(model, exchanged, np.ones(1)), model.curve, limits)
     how = f"{n_boxes:,} boxes of people were bounded" + names
-    return Proof(proven * _OUTWARDS + 2.0**-50, how, pairs, n_boxes)
+    return Proof(proven * _OUTWARDS + 2.0**-50, how, pairs, n_boxes, stopped=stopped)
 
 
-def _bounded(search: _Search, curve: Curve, limits: Limits) -> tuple[float, int, list[tuple[FloatArray, FloatArray]]]:
-    """Best-first search: upper bound, boxes, and the best pair of people."""
+def _bounded(
+    search: _Search, curve: Curve, limits: Limits
+) -> tuple[float, int, list[tuple[FloatArray, FloatArray]], bool]:
+    """Best-first search: upper bound, boxes, the best pair of people, and whether the limits ended it."""
     begun, n_boxes = time.process_time(), 0
     room = 2 * search.model.rounding
     rises = np.asarray(curve.largest(np.maximum(0.0, search.rises(search.whole) + room)))
@@ -321,14 +323,15 @@ def _bounded(search: _Search, curve: Curve, limits: Limits) -> tuple[float, int,
         (-float(rises[i, j]), n, (i, j), search.whole) for n, (i, j) in enumerate(order.tolist())
     ]
     best, a, b = search.climb(curve, heap[0][2], start)
-    done, count = 0.0, len(heap)
+    done, count, stopped = 0.0, len(heap), False
     while heap:
         top = -heap[0][0]
+        limits.tell(best, top)
         if top <= max(best, done) + limits.tolerance / 2:
             break
-        if limits.max_boxes is not None and n_boxes >= limits.max_boxes:
-            break
-        if limits.max_seconds is not None and time.process_time() - begun > limits.max_seconds:
+        stopped = limits.max_boxes is not None and n_boxes >= limits.max_boxes
+        stopped |= limits.max_seconds is not None and time.process_time() - begun > limits.max_seconds
+        if stopped:
             break
         _, number, pair, box = heapq.heappop(heap)
         parts = [box] if number < len(order) else search.halves(pair, box)  # the first bound is of the rise alone
@@ -345,4 +348,4 @@ def _bounded(search: _Search, curve: Curve, limits: Limits) -> tuple[float, int,
             better = search.climb(curve, pair, middle)
             best, a, b = max((best, a, b), better, key=lambda each: each[0])
     top = -heap[0][0] if heap else 0.0
-    return max(top, done, 0.0), n_boxes, [(a, b)]
+    return max(top, done, 0.0), n_boxes, [(a, b)], stopped

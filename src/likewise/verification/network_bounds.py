@@ -212,32 +212,32 @@ def prove_network(model: NetworkModel, exchanged: Sequence[int], limits: Limits,
     if model.link == "identity":
         low, high = model.space.output_range or (0.0, 1.0)
         share = high - low
-    proven, n_boxes, history = 0.0, 0, []
+    proven, n_boxes, history, stopped = 0.0, 0, [], False
     for output in outputs:
-        part, boxes, steps = _search(
+        part, boxes, steps, early = _search(
             _Bounder(model, exchanged, output),
             kind,
             limits.shared(len(outputs)),
             lowest * share,
             limits.tolerance * share,
         )
-        proven, n_boxes = max(proven, part), n_boxes + boxes
+        proven, n_boxes, stopped = max(proven, part), n_boxes + boxes, stopped or early
         history += steps
     proven = proven / share * (1 + 2.0**-40) + 2.0**-50  # rounding of the link
     if model.link != "identity":
         proven = min(1.0, proven)
     how = f"{n_boxes:,} boxes of people were bounded, by linear bounds of the difference of two copies of the network"
-    return Proof(proven, how, [], n_boxes, tuple((n, lowest, value / share) for n, value in history))
+    return Proof(proven, how, [], n_boxes, tuple((n, lowest, value / share) for n, value in history), stopped)
 
 
 def _search(
     bounder: _Bounder, link: str, limits: Limits, lowest: float, tolerance: float
-) -> tuple[float, int, list[tuple[int, float]]]:
+) -> tuple[float, int, list[tuple[int, float]], bool]:
     begun, n_boxes = time.process_time(), 1
     box = np.ones(int(bounder.start[-1]), dtype=bool)
     value, unit_open = bounder.bound(box, link)
     heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-value, 0, box, unit_open)]
-    done = -np.inf  # not `lowest`, so that an unsound bound shows
+    done, stopped = -np.inf, False  # not `lowest`, so that an unsound bound shows
     history = [(1, value)]
     while heap:
         top = -heap[0][0]
@@ -245,9 +245,10 @@ def _search(
             history.append((n_boxes, top))
         if top <= max(lowest, done) + tolerance:
             break
-        if limits.max_boxes is not None and n_boxes >= limits.max_boxes:
-            break
-        if limits.max_seconds is not None and time.process_time() - begun > limits.max_seconds:
+        limits.tell(lowest, top)
+        stopped = limits.max_boxes is not None and n_boxes >= limits.max_boxes
+        stopped |= limits.max_seconds is not None and time.process_time() - begun > limits.max_seconds
+        if stopped:
             break
         negative, _, box, unit_open = heapq.heappop(heap)
         halves = _halves(bounder, box, unit_open)
@@ -263,7 +264,7 @@ def _search(
             else:
                 heapq.heappush(heap, (-value, n_boxes, half, left))
     top = -heap[0][0] if heap else done
-    return max(top, done), n_boxes, history
+    return max(top, done), n_boxes, history, stopped
 
 
 def _halves(bounder: _Bounder, box: BoolArray, unit_open: FloatArray) -> tuple[BoolArray, BoolArray] | None:

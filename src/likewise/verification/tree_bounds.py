@@ -39,6 +39,8 @@ class TreeBound:
         Processor time.
     history : list of (int, float, float)
         Boxes, found and proven, each time one of them improved.
+    stopped : bool
+        Whether the limits ended the search.
     """
 
     found: float
@@ -48,6 +50,7 @@ class TreeBound:
     n_boxes: int
     seconds: float
     history: list[tuple[int, float, float]]
+    stopped: bool
 
 
 class _Search:
@@ -273,6 +276,7 @@ def bound_trees(
     max_seconds: float | None = None,
     n_tried: int = 4,
     merge_after: int = 2000,
+    tell: Callable[[float, float], None] | None = None,
 ) -> TreeBound:
     """Search for the largest difference, and prove that there is no larger one.
 
@@ -291,6 +295,8 @@ def bound_trees(
         Cuts of a box that are compared.
     merge_after : int
         Boxes after which trees are merged (`tree_merging`) where a bound is more than twice the best value found.
+    tell : callable, optional
+        Called with the values found and proven as the search goes on.
     """
     begun = time.process_time()
     search = _Search(problem, tolerance)
@@ -301,7 +307,7 @@ def bound_trees(
     search.climb(np.zeros(len(search.start) - 1, dtype=np.int64))
     bound, cell_bound = search.bound(box)
     heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-bound, 0, box, cell_bound)]
-    count, proven = 1, bound
+    count, proven, stopped = 1, bound, False
     merged: set[int] = set()
     while heap:
         top = -heap[0][0]
@@ -309,11 +315,13 @@ def bound_trees(
         if not history or now < history[-1][2] or search.best > history[-1][1]:
             history.append((search.n_boxes, search.best, now))
         proven = now
+        if tell is not None:
+            tell(search.best, now)
         if top <= search.best + tolerance:
             break
-        if max_boxes is not None and search.n_boxes >= max_boxes:
-            break
-        if max_seconds is not None and time.process_time() - begun > max_seconds:
+        stopped = max_boxes is not None and search.n_boxes >= max_boxes
+        stopped |= max_seconds is not None and time.process_time() - begun > max_seconds
+        if stopped:
             break
         bound, number, box, cell_bound = heapq.heappop(heap)
         if search.n_boxes >= merge_after and search.best < -bound / 2 and number not in merged:
@@ -355,4 +363,19 @@ def bound_trees(
     )
     proven = proven * _OUTWARDS + 2.0**-50 if np.isfinite(proven) else proven
     history.append((search.n_boxes, search.best, proven))
-    return TreeBound(search.best, first, second, proven, search.n_boxes, time.process_time() - begun, history)
+    seconds = time.process_time() - begun
+    return TreeBound(search.best, first, second, proven, search.n_boxes, seconds, history, stopped)
+
+
+def interval_bound(problem: TreeProblem) -> float:
+    """A bound without a search: the sum of the spreads of all trees that read an exchanged column."""
+    from likewise.verification.tree_kernels import largest_difference
+
+    exchanged, room = set(problem.exchanged), problem.rounding
+    d, low, high = 2 * room, problem.baseline - room, problem.baseline + room
+    for tree in problem.trees:
+        leaves = tree.values[tree.left < 0, 0]
+        low, high = low + float(leaves.min()), high + float(leaves.max())
+        if any(problem.rows[test][0] in exchanged for test in tree.test[tree.left >= 0]):
+            d += float(np.ptp(leaves))
+    return float(largest_difference(_LINKS[problem.link], d, low, high, high)) * _OUTWARDS + 2.0**-50

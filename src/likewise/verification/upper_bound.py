@@ -16,13 +16,21 @@ from likewise.inspection.linear import is_linear
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
 from likewise.kernel.metric import BoundMetric
-from likewise.verification.additive_bounds import AdditiveModel, finite_problem, largest_change, largest_excess
+from likewise.verification.additive_bounds import (
+    AdditiveModel,
+    finite_problem,
+    largest_change,
+    largest_excess,
+    largest_softmax,
+    softmax_problem,
+)
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import NumericDomain
 from likewise.verification.interaction_bounds import InteractionModel, prove_interactions
 from likewise.verification.network_bounds import prove_network
 from likewise.verification.network_model import NetworkModel
-from likewise.verification.tree_bounds import TreeBound, bound_trees
+from likewise.verification.softmax_bounds import bound_softmax
+from likewise.verification.tree_bounds import TreeBound, bound_trees, interval_bound
 from likewise.verification.tree_model import TreeModel
 from likewise.verification.tree_problem import Variables
 
@@ -74,6 +82,8 @@ def prove_sum(space: InputSpace, columns: Sequence[int], limits: Limits) -> Proo
 def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
     """The closed form and, if it is not attained and the domain is finite, a search over boxes."""
     space = model.space
+    if model.curve is None:
+        return _prove_softmax(model, columns, limits)
     proven, a, b = largest_change(model, columns)
     how = "closed form, as the score is a sum of functions of single columns"
     fine = bool((space.holds(a[None]) & space.holds(b[None])).all())
@@ -85,14 +95,42 @@ def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits)
         return Proof(proven, how + ignored, [(a, b)])
     problem, values = finite
     result = bound_trees(
-        problem, tolerance=limits.tolerance / 2, max_boxes=limits.max_boxes, max_seconds=limits.max_seconds
+        problem,
+        tolerance=limits.tolerance / 2,
+        max_boxes=limits.max_boxes,
+        max_seconds=limits.max_seconds,
+        tell=limits.tell,
     )
     pair = [
         np.array([each[k] for each, k in zip(values, cells, strict=True)]) for cells in (result.cells_a, result.cells_b)
     ]
     how += f", and {result.n_boxes:,} boxes of the domain"
     # Outputs are rounded as well.
-    return Proof(min(proven, max(0.0, result.proven) + 2.0**-48), how, [(a, b), (pair[0], pair[1])], result.n_boxes)
+    return Proof(
+        min(proven, max(0.0, result.proven) + 2.0**-48),
+        how,
+        [(a, b), (pair[0], pair[1])],
+        result.n_boxes,
+        stopped=result.stopped,
+    )
+
+
+def _prove_softmax(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
+    """The closed form for any scores, and a search over the scores that the other columns can give."""
+    proven, a, b = largest_softmax(model, columns)
+    how = "closed form, as the scores are sums of functions of single columns"
+    ignored = "; the rules of the domain were not used" if model.space.rules else ""
+    problem = softmax_problem(model, columns)
+    if problem is None:
+        return Proof(proven, how + ignored, [(a, b)])
+    exact = problem.by_enumeration()
+    if exact is not None:
+        return Proof(
+            min(proven, exact), "all people of the domain were tried, by the parts of the scores" + ignored, []
+        )
+    found, n_boxes, stopped = bound_softmax(problem, limits)
+    how += f", and {n_boxes:,} boxes of their differences were bounded"
+    return Proof(min(proven, found), how + ignored, [(a, b)], n_boxes, stopped=stopped)
 
 
 def prove_trees(
@@ -130,24 +168,29 @@ def prove_trees(
                 np.where(variables.side == 1, q[variables.column], p[variables.column])
                 for p, q in zip(first, second, strict=True)
             ]
-    results: list[TreeBound] = []
-    for weights, link in problems:
-        part = limits.shared(len(problems))
-        room = limits.tolerance * share / 2
-        results.append(
-            bound_trees(
-                model.problem(columns, weights, link),
-                starts=points,
-                tolerance=room,
-                max_boxes=part.max_boxes,
-                max_seconds=part.max_seconds,
+
+    def in_all(bound: float) -> float:
+        # Outputs are rounded as well; those in single precision by more.
+        proven = max(0.0, bound / share) + 8 * ensemble.unit * max(1.0, abs(bound / share))
+        return min(1.0, proven) if ensemble.link != "identity" or hasattr(space.model, "classes_") else proven
+
+    part, results = limits.shared(len(problems)), []
+    try:
+        for weights, link in problems:
+            results.append(
+                bound_trees(
+                    model.problem(columns, weights, link),
+                    starts=points,
+                    tolerance=limits.tolerance * share / 2,
+                    max_boxes=part.max_boxes,
+                    max_seconds=part.max_seconds,
+                    tell=lambda found, proven: limits.tell(found / share, proven / share),
+                )
             )
-        )
-    proven = max(result.proven for result in results) / share
-    # Outputs are rounded as well; those in single precision by more.
-    proven = max(0.0, proven) + 8 * ensemble.unit * max(1.0, abs(proven))
-    if ensemble.link != "identity" or hasattr(space.model, "classes_"):
-        proven = min(1.0, proven)
+    except UnprovableError as error:
+        whole = max(interval_bound(model.problem(columns, weights, link)) for weights, link in problems)
+        return Proof(in_all(whole), f"by the smallest and largest leaf of each tree, as {error}", [])
+    proven = in_all(max(result.proven for result in results))
     worst = max(results, key=lambda result: result.found)
     pairs_found = [_people_of(model, result, columns) for result in results if np.isfinite(result.found)]
     how = (
@@ -160,6 +203,7 @@ def prove_trees(
         pairs_found,
         sum(result.n_boxes for result in results),
         tuple((n, found / share, bound / share) for n, found, bound in worst.history),
+        any(result.stopped for result in results),
     )
 
 
@@ -236,7 +280,7 @@ def prove_excess(space: InputSpace, weights: BoundMetric, limits: Limits) -> Pro
         if encoder.labels is not None and list(encoder.labels) != list(space.encoder.names):
             raise UnprovableError("the columns of the metric are not those of X, in this order")
         for column in space.encoder.columns:
-            own = encoder.columns[space.names.index(column.name)]
+            own = encoder.columns[list(space.encoder.names).index(column.name)]
             if getattr(own, "categories", None) not in (None, getattr(column, "categories", None)):
                 raise UnprovableError(f"the metric orders {column.name!r} otherwise than the table does")
         n_numbers = max(1, int((weights.is_number & weights.matters).sum()))
@@ -310,6 +354,7 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
         tolerance=limits.tolerance * share,
         max_boxes=limits.max_boxes,
         max_seconds=limits.max_seconds,
+        tell=lambda found, proven: limits.tell(found / share, proven / share),
     )
     proven = max(0.0, result.proven / share) + 8 * ensemble.unit * max(1.0, abs(result.proven / share))
     pair = (model.values(result.cells_a[None])[0], model.values(result.cells_b[None])[0])
