@@ -57,7 +57,7 @@ def audit(
     reader = OutputReader.of(model, table, names, predictions, output_range)
     partitions = table.scan(reader.columns, names, categories_under(table, metric, names))
     encoder = RowEncoder(metric.encoder(partitions.digest), partitions.digest, metric)
-    weights = metric.weights_of(encoder.encoder)
+    weights = metric.bind(encoder.encoder)
     scales = encoder.template.scales(weights)
 
     n = len(partitions)
@@ -65,6 +65,7 @@ def audit(
     pairs = np.stack(random_pairs(n, N_SAMPLED))
     chosen = np.union1d(sample, pairs)
     rows = partitions.rows_at(chosen)
+    reader.check_known(rows)
     points = encoder.points(rows[names])
     as_tables = isinstance(encoder.encoder, TableEncoder)
     outputs, probable = reader.outputs(rows, as_tables=as_tables)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -274,6 +274,13 @@ class CategoricalColumn(Frozen):
         missing = float(len(self.levels)) if self.has_missing else UNSEEN
         return _coded(column, self._index, missing)
 
+    def spelled_as(self, column: pd.Series[Any]) -> CategoricalColumn:
+        """The same categories as the first people who have them write them; as text, several types are no longer."""
+        if not is_mixed(column):
+            return self
+        written = dict(zip(self.encode(column[::-1]), column[::-1], strict=True))
+        return replace(self, levels=tuple(written.get(code, level) for code, level in enumerate(self.levels)))
+
     def decode(self, codes: FloatArray) -> Any:
         """Values of the column's dtype."""
         values = [*self.levels, self.blank] if self.has_missing else list(self.levels)
@@ -393,3 +400,18 @@ def _refuse_times(column: pd.Series[Any], hint: str) -> None:
         or (pd.api.types.is_object_dtype(kind) and pd.api.types.infer_dtype(column, skipna=True) in _TIMES)
     ):
         raise InvalidInputError(f"Column {column.name!r} holds dates or times. {hint}")
+
+
+def json_value(level: Any) -> dict[str, Any]:
+    """A value in JSON, and the name of its type if it is written as text.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> json_value(1), json_value("1"), json_value(Decimal("1.50"))
+    ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
+    """
+    level = level.item() if isinstance(level, np.generic) else level
+    if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
+        return {"value": level}
+    return {"value": str(level), "type": type(level).__name__}

@@ -33,7 +33,7 @@ def default_base(metric: Metric, encoder: Encoder, n_people: float, *, classify:
 
     Both are None for a metric without weights of single columns.
     """
-    if metric.known_weights(encoder) is None or encoder.mixes_features:
+    if not metric.weighs_columns or encoder.mixes_features:
         return None, None
     from likewise.additive.binning import knots_for
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
@@ -76,7 +76,7 @@ def fit_base(
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
         with suppress_guarantee_warnings():
-            model = fit_weighted(model, people.table, y, weights)
+            model = fit_weighted(model, people.table if people.given is None else people.given, y, weights)
     else:
         raise InvalidTypeError(
             "base must be None, a number, or an estimator that is within the metric, such as AdditiveClassifier; got "
