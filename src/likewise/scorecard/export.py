@@ -15,10 +15,8 @@ from likewise._typing import FloatArray
 from likewise._validation import LARGEST, PATH
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
-from likewise.kernel.columns import CategoricalColumn, LevelIndex, NumericColumn
-from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.columns import CategoricalColumn, LevelIndex, NumericColumn, json_value
-from likewise.kernel.links import LINKS
+from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import ArrayEncoder, Encoder, TableEncoder
 from likewise.metrics.base import Metric
@@ -65,7 +63,7 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
         "bits": scorer.model.bits,
         "intercept": (signs @ scorer.model.intercepts).astype(kind).tolist(),
         "columns": columns,
-        "metric": metric_document(scorer.guarantee.metric, encoder),
+        "metric": metric_document(scorer.model.metric),
         "guarantee": guarantee_document(scorer),
     }
 
