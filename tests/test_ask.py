@@ -1,5 +1,7 @@
 """People are asked about as they were given, and models that cannot be asked so are refused."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -202,3 +204,67 @@ def test_the_categories_of_a_booster_are_known():
     check_known(model, people)
     with pytest.raises(lw.InvalidInputError, match=r"Column 'code'.*LGBMClassifier was fitted on 1, 2, 3"):
         check_known(model, WRITTEN.astype({"code": "category"}))
+
+
+# -- models whose answers are random -----------------------------------------------------------------------------------
+
+
+class Noisy:
+    """A function with noise, that counts the people whom it is asked about."""
+
+    def __init__(self, sd):
+        self.sd, self.rng, self.calls = sd, np.random.default_rng(0), []
+
+    def __call__(self, X):
+        self.calls.append(len(X))
+        return 0.3 + 0.005 * X["age"] + 0.1 * (X["code"] == 2) + self.sd * self.rng.standard_normal(len(X))
+
+
+METRIC = lw.TableMetric({"age": 0.01}, {"code": 0.1})
+ASKED = {
+    "audit": lambda model, X: lw.audit(model, X, METRIC),
+    "reveal": lambda model, X: lw.estimate_minimal_metric(model, X, categorical=["code"]),
+    "effect": lambda model, X: lw.effect(model, X, "code", max_seconds=1),
+    "attack": lambda model, X: lw.attack(model, METRIC, X, n_pairs=1000),
+    "groups": lambda model, X: lw.audit_groups(model, X, METRIC),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_model_with_noise_is_refused_with_its_size(name):
+    people = pd.concat([PEOPLE] * 4, ignore_index=True).drop_duplicates(ignore_index=True)
+    people["age"] = people["age"] + np.arange(len(people)) / 1000  # no two are equal
+    with pytest.raises(lw.InvalidInputError, match=r"got other answers: noise of standard deviation 0\.0\d+") as error:
+        ASKED[name](Noisy(0.01), people)
+    pattern = r"of (\d+) people who were asked about twice, (\d+) got .* deviation (\S+), with changes of up to (\S+)\."
+    said = re.search(pattern, str(error.value))
+    of, n, spread, most = map(float, said.groups())
+    assert of == n == len(people)
+    # The estimate from n differences has a relative standard error of 1 / sqrt(2 n): 5 of these.
+    assert spread == pytest.approx(0.01, rel=5 / np.sqrt(2 * n))
+    assert spread < most < 10 * spread
+    assert ASKED[name](Noisy(0.0), people) is not None  # control: without noise
+
+
+def test_a_deterministic_model_is_asked_about_at_most_200_people_again():
+    people = pd.DataFrame({"age": np.arange(1000) / 10, "code": 1})
+    steady = Noisy(0.0)
+    lw.audit(steady, people, METRIC)
+    assert steady.calls == [1000, 200]
+
+
+def test_rounding_is_no_noise():
+    people = pd.DataFrame({"age": np.arange(300) / 10, "code": 1})
+    lw.audit(Noisy(1e-7), people, METRIC)
+    with pytest.raises(lw.InvalidInputError, match=r"noise of standard deviation (9|1)\.?\d*e-05|0\.0001"):
+        lw.audit(Noisy(1e-4), people, METRIC)
+
+
+def test_random_labels_and_answers_that_depend_on_the_others_are_refused():
+    people = pd.DataFrame({"age": np.arange(300) / 10, "code": 1})
+    rng = np.random.default_rng(0)
+    with pytest.raises(lw.InvalidInputError, match="got other answers: their labels change"):
+        lw.audit(lambda X: np.where(rng.random(len(X)) < 0.5, "yes", "no"), people, METRIC)
+    with pytest.raises(lw.InvalidInputError, match="for each person alone"):
+        lw.audit(lambda X: (X["age"] / X["age"].sum()).to_numpy(), people, METRIC)
+    assert lw.audit(lambda X: np.where(X["age"] < 50, "yes", "no"), people, METRIC).n_violations >= 0  # control

@@ -83,6 +83,17 @@ def counted(n: int, one: str, several: str = "") -> str:
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 
+def plain(value: Any) -> Any:
+    """A value as people write it: whole numbers without a decimal point.
+
+    Examples
+    --------
+    >>> plain(24.0), plain(0.5), plain("24.0")
+    (24, 0.5, '24.0')
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def list_words(words: Sequence[Any], last: str = "and") -> str:
     """A list as in a sentence.
 

@@ -7,6 +7,7 @@ in its own columns and their order, with their dtypes and spellings.
 What it offers:
 
 - `answers(model, rows)`: what a model says about rows in the form it takes; `method_of` is what is called.
+  `steady_answers` asks about some of them again, and refuses a model whose answers are random.
 - `as_taken(model, people)`: a table or an array in the columns of the model, in their order, unchanged otherwise.
 - `Ask.of(model, X, encoder)`: all of this for people `X`, and for people who are made up from their encoded rows, who
   are spelled as those of `X` are. `check` refuses if encoding changes the answers about `X`, and `refuse_merged` if
@@ -33,6 +34,10 @@ from likewise.kernel.schema import Encoder, TableEncoder, as_frame, is_table
 from likewise.known_values import check_known
 from likewise.metrics.base import Metric
 
+_ASKED_AGAIN = 200  # people about whom a model is asked a second time
+_ROUNDING = (
+    1e-5  # of answers up to 1, and relative above: in single precision, batches of other sizes change the last digits
+)
 _MOST_CHECKED = 2**16  # people for whom answers before and after encoding are compared
 
 
@@ -61,13 +66,83 @@ def answers(model: Any, rows: Any, *methods: str) -> npt.NDArray[Any]:
     return np.asarray(method_of(model, *(methods or ("predict_proba", "predict")))(rows))
 
 
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Answers that a model has given about some people, as a function of these people alone."""
+
+    given: npt.NDArray[Any]
+
+    def __call__(self, rows: Any) -> npt.NDArray[Any]:
+        """The answers, whichever rows."""
+        return self.given
+
+
+def steady_answers(model: Any, rows: Any) -> npt.NDArray[Any]:
+    """What a model says about rows; raises if it says something else about some of them when it is asked again.
+
+    Every difference between two answers would hold the noise of both, and a search would end where it is largest. This
+    costs one more call, with at most 200 rows; models of likewise are deterministic.
+    """
+    found = answers(model, rows)
+    if not hasattr(model, "guarantee_") and not isinstance(model, Recorded) and len(found) == len(rows):
+        _refuse_unsteady(model, rows, found)
+    return found
+
+
+def _refuse_unsteady(model: Any, rows: Any, found: npt.NDArray[Any]) -> None:
+    chosen = evenly_spaced(len(found), _ASKED_AGAIN)
+    some = rows.iloc[chosen] if isinstance(rows, pd.DataFrame) else np.asarray(rows)[chosen]
+    again = answers(model, some)
+    if again.shape != found[chosen].shape:
+        raise InvalidInputError(
+            f"The model must return one output per row: {len(chosen)} rows gave an array of shape {again.shape}."
+        )
+    if not _changes(found[chosen], again).any():
+        return
+    twice = answers(model, some)
+    changed = _changes(again, twice)
+    n, of = int(changed.sum()), f"{len(chosen):,} people"
+    if not n:
+        raise InvalidInputError(
+            f"The model must answer for each person alone; answers about {of} changed when it was asked about them "
+            "without the others. It may compare people with one another, or scale them together. Let it use what it "
+            "learned in training."
+        )
+    noise = "their labels change"
+    if again.dtype.kind in "biuf":
+        gaps = np.abs(twice - again.astype(np.float64))
+        spread = float(np.sqrt(np.mean(gaps**2) / 2))  # of a difference, twice the variance of an answer
+        noise = f"noise of standard deviation {spread:.2g}, with changes of up to {float(gaps.max()):.2g}"
+    what = (
+        f"The model must answer alike when it is asked again; of {of} who were asked about twice, {n:,} got other "
+        f"answers: {noise}. Every difference of outputs would hold it, and a search would end where it is largest. Fix "
+        "the model's seed, or average its answers until they no longer change"
+    )
+    raise InvalidInputError(f"{what}; or pass predictions=, one answer for each person.").in_commands(
+        f"{what}; or write one answer for each person into the table, for --scores."
+    )
+
+
+def _changes(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> BoolArray:
+    """Rows whose answers differ by more than rounding, which may depend on the size of a batch."""
+    numeric = one.dtype.kind in "biuf" and other.dtype.kind in "biuf"
+    same = np.isclose(one, other, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True) if numeric else one == other
+    return np.asarray(~same.reshape(len(one), -1).all(axis=1))
+
+
+def known_columns(model: Any) -> list[Any] | None:
+    """Names of the columns that a model takes, as plain text; None if it does not know them."""
+    known = getattr(model, "feature_names_in_", None)
+    return None if known is None else np.asarray(known).tolist()
+
+
 def as_taken(model: Any, people: Any, *, as_array: bool = False) -> Any:
     """People in the columns that the model takes, in their order.
 
     A model that does not know its columns gets those that were given, in the order given: of a table as one, or
     `as_array` of numbers.
     """
-    known = getattr(model, "feature_names_in_", None)
+    known = known_columns(model)
     if not is_table(people):
         if known is None:
             return people
@@ -203,8 +278,8 @@ class Ask:
         return self._taken(self.people)
 
     def answers(self) -> npt.NDArray[Any]:
-        """What the model says about the people as given."""
-        return answers(self.model, self.given)
+        """What the model says about the people as given; raises if its answers are random."""
+        return steady_answers(self.model, self.given)
 
     def about(self, rows: FloatArray) -> npt.NDArray[Any]:
         """What the model says about encoded people.
@@ -250,11 +325,13 @@ class Ask:
             return
         chosen = evenly_spaced(len(self.people), _MOST_CHECKED)
         people = self.people.iloc[chosen] if isinstance(self.people, pd.DataFrame) else self.people[chosen]
-        own, again = answers(self.model, self._taken(people)), self.about(self._encoded(people))
+        taken = self._taken(people)
+        own, again = answers(self.model, taken), self.about(self._encoded(people))
         numeric = own.dtype.kind in "biuf" and again.dtype.kind in "biuf"
         same = np.isclose(own, again, rtol=1e-6, atol=1e-9, equal_nan=True) if numeric else own == again
         wrong = np.flatnonzero(~same.reshape(len(own), -1).all(axis=1))
         if len(wrong):
+            _refuse_unsteady(self.model, taken, own)
             row = int(wrong[0])
             raise InvalidInputError(
                 f"The model must answer alike for people as given and as they are read; row {chosen[row]} of X gets "

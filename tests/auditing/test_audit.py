@@ -131,7 +131,7 @@ def test_without_violations_nothing_is_claimed():
     assert np.isnan(result.max_ratio)
     assert result.violations.empty
     assert "No pair was found to exceed it" in result.coverage
-    assert "Not searched: people who are not in X" in result.coverage
+    assert "Not searched: people who are not in the table" in result.coverage
     assert "fair" not in result.coverage
 
 
@@ -282,7 +282,11 @@ def test_columns_are_matched_by_name():
     expected = audit(model, frame, metric)
     assert expected.n_violations > 0
     table = TableMetric(dict(zip("abc", metric.weights, strict=True)))
-    for under, asked in ((metric, model), (table, model), (metric, lambda rows: model.predict_proba(frame))):
+    for under, asked in (
+        (metric, model),
+        (table, model),
+        (metric, lambda rows: model.predict_proba(pd.DataFrame(rows, columns=[*"cba"])[[*"abc"]])),
+    ):
         found = audit(asked, turned, under)
         assert (found.n_violations, found.max_excess) == (expected.n_violations, expected.max_excess)
     with pytest.raises(ValueError, match=r"X must have the columns of the metric, \['a', 'b', 'c'\]; got \['a', 'b'\]"):

@@ -50,7 +50,7 @@ def test_every_pair_of_equal_people_is_counted_and_listed_once(search, n_parts, 
     assert (found.max_excess, found.max_ratio) == pytest.approx((0.9, 10.0))
     assert found.violations["excess"].is_monotonic_decreasing
     assert found.n_compared <= 6  # pairs of 4 distinct people
-    assert "all 36 pairs of the 9 rows of X (4 distinct)" in found.coverage
+    assert "every pair of the 9 people of the table (4 of them different), 36 pairs" in found.coverage
     assert "24 pairs exceed it; the worst by 90 points (largest ratio 10)" in found.coverage
 
 

@@ -112,11 +112,16 @@ def check_directions(table, values, column, scores, limited):
         assert row["largest"] == pytest.approx(gap.max(), abs=1e-12)
 
 
+def written(value):
+    """A value as people write it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def check_groups(table, X, columns, effects, limited):
     if len(columns) > 1:
         assert table.empty
         return
-    own = X[columns[0]].map(lambda value: "blank" if category(value) == "(blank)" else str(value)).to_numpy()
+    own = X[columns[0]].map(lambda value: "blank" if category(value) == "(blank)" else written(value)).to_numpy()
     assert sorted(table["group"]) == sorted(set(own))
     for row in table.to_dict("records"):
         members = effects[own == row["group"]]

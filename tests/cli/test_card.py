@@ -112,7 +112,7 @@ def test_a_notice_is_that_of_the_model(place):
             out = ["--out", f"notice{ending}", "--force"]
             assert run(place, ["notice", *words, "--id", "id", "--person", "p7", *out]).exit_code == 0
             assert (place / f"notice{ending}").read_text().strip() == text.strip()
-    by_row = run(place, ["notice", "decision.skops", "new.csv", "--person", "7"])
+    by_row = run(place, ["notice", "decision.skops", "new.csv", "--person", "8"])
     assert by_row.output == run(place, ["notice", "decision.skops", "new.csv", "--id", "id", "--person", "p7"]).output
 
 
@@ -126,15 +126,15 @@ def test_a_notice_is_that_of_the_model(place):
         ("card model.skops --in-points --points-to-double 0.5 --out x.csv", "points_to_double must be at least"),
         ("card model.skops --out model.skops", "model.skops is an input of this command"),
         ("card constant.skops --out x.csv", "must hold a scorecard; it holds a ConstantClassifier"),
-        ("notice model.skops new.csv --person 200", "the rows 0 to 199 of new.csv; '200' occurs 0 times"),
+        ("notice model.skops new.csv --person 0", "the rows 1 to 200 of new.csv; '0' occurs 0 times"),
         ("notice model.skops new.csv --id region --person west", "--person must occur once in the column 'region'"),
         ("notice model.skops new.csv --id name --person x", "new.csv has no column 'name'"),
-        ("notice model.skops short.csv --person 0", "short.csv has no column 'debt'"),
-        ("notice model.skops new.csv --person 0 --width 0.1", "width must be 0 without a threshold"),
-        ("notice decision.skops new.csv --person 0 --threshold 0.3", "are in this model already"),
-        ("notice model.skops new.csv --person 0 --out notice.doc", "--out must end in .html, .txt or .json"),
-        ("notice model.skops new.csv --person 0 --policy none.toml", "Cannot read none.toml"),
-        ("notice model.skops new.csv --person 0 --favourable maybe", "--favourable must be one of no, yes"),
+        ("notice model.skops short.csv --person 1", "short.csv has no column 'debt'"),
+        ("notice model.skops new.csv --person 1 --width 0.1", "width must be 0 without a threshold"),
+        ("notice decision.skops new.csv --person 1 --threshold 0.3", "are in this model already"),
+        ("notice model.skops new.csv --person 1 --out notice.doc", "--out must end in .html, .txt or .json"),
+        ("notice model.skops new.csv --person 1 --policy none.toml", "Cannot read none.toml"),
+        ("notice model.skops new.csv --person 1 --favourable maybe", "--favourable must be one of no, yes"),
     ],
 )
 def test_bad_input_is_refused_in_a_line(place, words, message):

@@ -86,14 +86,17 @@ def test_models_that_cannot_be_asked_end_in_one_line(files, model, message):
 
 @pytest.fixture
 def server(files):
-    """A scoring server in the protocol of MLflow, whose answers are those of the function."""
+    """A scoring server in the protocol of MLflow, whose answers are those of the function; at "noisy" with noise."""
+    rng = np.random.default_rng(0)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             split = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["dataframe_split"]
             rows = pd.DataFrame(split["data"], columns=split["columns"])
             answers = (0.2 + 0.01 * rows["age"] + 0.3 * (rows["sex"] == "m")).clip(0, 1)
-            body = json.dumps({"predictions": answers.tolist()[: None if self.path == "/invocations" else 1]}).encode()
+            if self.path == "/noisy":
+                answers += rng.normal(0, 0.01, len(answers))
+            body = json.dumps({"predictions": answers.tolist()[: 1 if self.path == "/other" else None]}).encode()
             self.send_response(200)
             self.end_headers()
             self.wfile.write(body)
@@ -115,6 +118,25 @@ def test_a_url_gives_the_answers_of_the_function(server):
     assert told("audit", *words, "--model", server)["worst"] == told("audit", *words, "--model", "rules:score")["worst"]
     short = server.replace("invocations", "other")
     assert "of as many entries" in run("audit", *words, "--model", short, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["effect", "--column", "sex", "--seconds", "1"],
+        ["attack", "--metric", "metric.toml", "--pairs", "1000"],
+        ["audit", "--metric", "metric.toml"],
+    ],
+)
+def test_a_url_whose_answers_are_random_is_refused_in_one_line(server, command):
+    words = [command[0], "loans.csv", *command[1:], *DROP, "--model"]
+    refused = run(*words, server.replace("invocations", "noisy"), code=2)
+    assert refused.stdout == ""
+    assert refused.stderr.count("\n") == 1
+    spread = re.search(r"got other answers: noise of standard deviation (\S+), with changes of up to", refused.stderr)
+    assert 0.008 < float(spread[1]) < 0.012  # of 0.01: n differences give it up to 1 / sqrt(2 n), here 4%
+    assert "for --scores." in refused.stderr
+    run(*words, server)  # control: the same without noise
 
 
 def test_audit_of_a_scikit_learn_model_is_that_of_its_scores(files):

@@ -16,7 +16,7 @@ from likewise._fit_validation import seed_from
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import BOOL, check_count, check_output_range
+from likewise._validation import BOOL, check_count, check_output_range, counted
 from likewise.ask import Ask, is_plain_function
 from likewise.auditing.audit import check_tolerance, limit_under
 from likewise.auditing.pair_search import PairEvaluator, strategies_for
@@ -131,10 +131,10 @@ class Attack:
         strategies = "; ".join(f"{count:,} {_DESCRIPTIONS[name]}" for name, count in self.tried.items())
         limit = f"outputs may differ by D, where D is {self.metric.definition}"
         if self.guarantee is not None:
-            limit = f"the model's own guarantee at distance D (guarantee_.bound), where D is {self.metric.definition}"
+            limit = f"the model's own guarantee at distance D, where D is {self.metric.definition}"
         if self.n_violations:
             found = (
-                f"{self.n_violations:,} of these pairs exceed it, the worst by "
+                f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it, the worst by "
                 f"{self.labels.written(self.excess_over_bound, 3)}: outputs differ by "
                 f"{self.labels.written(self.difference, 3)} at D = {self.labels.written(self.distance, 3)}."
             )
@@ -143,7 +143,8 @@ class Attack:
         else:
             found = f"No pair was found to exceed it; the closest used {self.largest_share:.2%} of what is allowed."
         words = (
-            f"Tried: {self.n_pairs:,} pairs of people, in X or not, all those within groups of up to 64: {strategies}. "
+            f"Tried: {self.n_pairs:,} pairs of people, of the table and made up: {strategies}. People come in groups "
+            "of up to 64, and within a group everybody is compared with everybody else. "
             f"Limit: {limit}. Found: {found} "
         )
         if self.refused:

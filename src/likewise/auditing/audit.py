@@ -17,7 +17,7 @@ from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import NON_NEGATIVE, check_count, one_of, short_repr
+from likewise._validation import NON_NEGATIVE, check_count, counted, one_of, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.metric import BoundMetric
@@ -102,10 +102,10 @@ class Audit:
     def headline(self) -> str:
         """The result in a line."""
         if not self.n_violations:
-            return f"none of {self.n_pairs:,} pairs was found to exceed {self._limit}"
+            return f"none of {counted(self.n_pairs, 'pair')} was found to exceed {self._limit}"
         verb = "exceeds" if self.n_violations == 1 else "exceed"
-        counted = f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} {self._limit}"
-        return f"{counted}, the worst by {self.labels.written(self.max_excess, 3)}"
+        found = f"{self.n_violations:,} of {counted(self.n_pairs, 'pair')} {verb} {self._limit}"
+        return f"{found}, the worst by {self.labels.written(self.max_excess, 3)}"
 
     @property
     def _limit(self) -> str:
@@ -139,21 +139,24 @@ class Audit:
         if self.n_violations:
             larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
             more = "".join(f"; {n:,} by more than {self.labels.written(each, 3)}" for each, n in larger.items())
+            ratio = f"largest ratio {self.max_ratio:.3g}"
+            if np.isinf(self.max_ratio):
+                ratio = "some are at distance 0 and have different outputs"
             found = (
-                f"{self.n_violations:,} {'pair exceeds' if self.n_violations == 1 else 'pairs exceed'} it{more}; the "
-                f"worst by {self.labels.written(self.max_excess, 3)} (largest ratio {self.max_ratio:.3g})."
+                f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it{more}; the "
+                f"worst by {self.labels.written(self.max_excess, 3)} ({ratio})."
             )
         else:
             found = "No pair was found to exceed it."
-        allowed = "D" if self.guarantee is None else "the model's guarantee at distance D (guarantee_.bound)"
+        allowed = "D" if self.guarantee is None else "the model's guarantee at distance D"
         allowed += f" + {self.labels.written(self.tolerance, 3)}"
         return (
-            f"Searched: all {self.n_pairs:,} pairs of the {self.n_samples:,} rows of X "
-            f"({self.n_distinct:,} distinct), exactly. "
+            f"Searched: every pair of the {counted(self.n_samples, 'person', 'people')} of the table "
+            f"({self.n_distinct:,} of them different), {counted(self.n_pairs, 'pair')}. "
             f"Limit: outputs may differ by {allowed}, where D is {self.metric.definition}. "
             f"Found: {found} "
             f"{f'Favourable: {self.favourable}. ' if self.favourable else ''}"
-            "Not searched: people who are not in X, features that the metric leaves out, other outputs that the "
+            "Not searched: people who are not in the table, columns that the metric leaves out, other outputs that the "
             "model may give for the same people, and whether the metric is the right one."
         )
 

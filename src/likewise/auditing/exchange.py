@@ -11,6 +11,7 @@ import pandas as pd
 
 from likewise._favourable import Direction
 from likewise._typing import FloatArray
+from likewise._validation import plain
 from likewise.auditing.intervals import mean_interval, share_interval
 from likewise.pairs.model_outputs import OutputLabels
 from likewise.verification.base import InputSpace
@@ -184,7 +185,7 @@ class Exchange:
         own = own.where(own.notna(), "blank")
         if len(names) > 1 or own[names[0]].nunique() > _FEWEST:
             return pd.DataFrame(columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
-        for value, members in effects.groupby(own[names[0]].map(str).to_numpy()):
+        for value, members in effects.groupby(own[names[0]].map(plain).map(str).to_numpy()):
             sizes = members.to_numpy()
             ends = (np.nan, np.nan) if self.mean_interval() is None else mean_interval(sizes)
             rows.append((value, len(sizes), float(sizes.mean()), *ends, float(sizes.max())))

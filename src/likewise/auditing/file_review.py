@@ -11,7 +11,7 @@ import pandas as pd
 
 from likewise._favourable import known_favourable, label_of
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise._validation import NON_NEGATIVE, check_count, counted, list_words, short_repr
+from likewise._validation import NON_NEGATIVE, check_count, counted, list_words, plain, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import is_numeric
 from likewise.kernel.metric import BoundMetric
@@ -433,5 +433,5 @@ def _differs(frame: pd.DataFrame, rows: Any, others: Any, hidden: Sequence[Any])
         values, blank = frame[name].to_numpy(dtype=object), frame[name].isna().to_numpy()
         a, b = values[rows], values[others]
         for i in np.flatnonzero((a != b) & ~(blank[rows] & blank[others])):
-            parts[i].append(f"{name}: {a[i]} / {b[i]}")
+            parts[i].append(f"{name}: {plain(a[i])} / {plain(b[i])}")
     return [", ".join(each) for each in parts]

@@ -195,7 +195,8 @@ def effect(
     _echo_effect(echo, found)
     if out is not None:
         people = found.labels.in_units(found.on_people, "effect")
-        people = people if ids is None else people.assign(row=ids).rename(columns={"row": ids.name})
+        people = people.assign(row=people["row"] + 1 if ids is None else ids)
+        people = people if ids is None else people.rename(columns={"row": ids.name})
         echo.csv(people, out, "people_file")
     passed = True
     if max_effect is not None:

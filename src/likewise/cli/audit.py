@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise._validation import counted
 from likewise.cli import console as options
-from likewise.cli.console import Output, command
+from likewise.cli.console import Output, command, name_people, rows_are
 from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model, model_option, reads_people
 from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.exceptions import FileError, InvalidInputError
@@ -117,8 +118,7 @@ def audit(
         max_ratio=None if found.max_ratio != found.max_ratio else min(found.max_ratio, 1e308),
     )
     if found.n_violations:
-        which = "row_a and row_b count rows of the table from 0" if id_column is None else f"by {id_column}"
-        echo(f"\nThe worst pairs ({which}):")
+        echo(f"\nThe worst pairs ({rows_are(id_column)}):")
         shown = _pairs_of(labels, found.violations if echo.as_json else found.abridged(), id_column, names)
         echo.table(shown.drop(columns=["n_pairs"]), "worst")
         if labels.are_probabilities:
@@ -189,12 +189,12 @@ class _Thresholds:
 def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
     """Print how many pairs exceed the distance, the guarantee and the gate; return whether the gate passed."""
     told = limits.labels.written
-    worst = f"{_count(found.n_violations)}, the worst by {told(found.max_excess, 3)}"
+    worst = f"{counted(found.n_violations, 'pair')}, the worst by {told(found.max_excess, 3)}"
     echo(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
     if limits.epsilon > 0:
         n = found.n_above[limits.epsilon]
         echo(
-            f"Above D + {told(limits.epsilon, 3)}, the epsilon of the guarantee: {_count(n)}.",
+            f"Above D + {told(limits.epsilon, 3)}, the epsilon of the guarantee: {counted(n, 'pair')}.",
             epsilon=limits.epsilon,
             n_above_epsilon=n,
         )
@@ -202,7 +202,7 @@ def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
         return True
     n = found.n_above[limits.gate]
     echo(
-        f"Above D + {told(limits.gate, 3)}, the gate: {_count(n)}. The gate {'failed' if n else 'passed'}.",
+        f"Above D + {told(limits.gate, 3)}, the gate: {counted(n, 'pair')}. The gate {'failed' if n else 'passed'}.",
         gate=limits.gate,
         n_above_gate=n,
         passed=not n,
@@ -290,14 +290,14 @@ class _AuditJob:
         from likewise import audit_groups
         from likewise._favourable import Direction
 
-        favourable = self.favourable
+        favourable, text = self.favourable, ""
         if getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2:
             direction = Direction.of(favourable, list(predictions.columns))
-            favourable, predictions = direction.end, predictions.iloc[:, -1]
+            favourable, text, predictions = direction.end, direction.text, predictions.iloc[:, -1]
         found = audit_groups(
             None, X, self.metric, predictions=predictions, output_range=output_range, favourable=favourable
         )
-        low, high = found.rate_interval
+        text, (low, high) = text or found.favourable, found.rate_interval
         echo(
             f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to "
             f"{high:.3%} in the population, at 95%.",
@@ -305,11 +305,10 @@ class _AuditJob:
             rate_interval=list(found.rate_interval),
         )
         if len(found.groups):
-            known = f"Who is favoured (favourable: {found.favourable})"
-            who = known if found.favourable else "Who has the higher score"
+            who = f"Who is favoured (favourable: {text})" if text else "Who has the higher score"
             echo(
                 f"\n{who}, in pairs that exceed the distance and differ in a column of weight 0:",
-                favourable=found.favourable or None,
+                favourable=text or None,
             )
             echo.table(found.groups, "groups")
             echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
@@ -340,16 +339,12 @@ def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:
 
 
 def _pairs_of(labels: OutputLabels, pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:
-    """Pairs with people by id, if there is an id column; without the outcome, if it has no name."""
+    """Pairs with people by id, or by rows from 1; without the outcome, if it has no name."""
     pairs = labels.in_units(pairs, "difference", "distance", "excess")
     found = pairs if pairs["outcome"].notna().any() else pairs.drop(columns="outcome")
-    if id_column is None:
-        return found
     found = found.drop(columns=["row_a", "row_b"])
     for position, side in enumerate("ab"):
-        found.insert(position, f"{id_column}_{side}", names.loc[pairs[f"row_{side}"]].to_numpy())
+        rows = pairs[f"row_{side}"]
+        shown = name_people(rows, None) if id_column is None else names.loc[rows].to_numpy()
+        found.insert(position, f"{id_column or 'row'}_{side}", shown)
     return found
-
-
-def _count(n: int) -> str:
-    return f"{n:,} {'pair' if n == 1 else 'pairs'}"

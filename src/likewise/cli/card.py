@@ -199,7 +199,7 @@ def verify_card(echo: Output, card: Path, people: Path | None) -> None:
 @click.command()
 @click.argument("model", type=options.FILE)
 @click.argument("table", type=options.FILE)
-@click.option("--person", required=True, help="Who: the value in the column --id, or else the row, from 0.")
+@click.option("--person", required=True, help="Who: the value in the column --id, or else the row, from 1.")
 @click.option("--id", "id_column", help="Column that names people.")
 @click.option("--policy", type=options.FILE, help="TOML or JSON file with names, approved reasons and what is fixed.")
 @click.option("--threshold", type=float, help="Probability that is needed; a model made with --decide has its own.")
@@ -267,13 +267,13 @@ def _row_of(model: Any, table: Path, person: str, id_column: str | None, dialect
     people, names = _read_people(model, table, id_column, dialect)
     rows = people[(names.astype(str) == person).to_numpy()]
     if len(rows) != 1:
-        where = f"the column {id_column!r}" if id_column else f"the rows 0 to {len(people) - 1:,}"
+        where = f"the column {id_column!r}" if id_column else f"the rows 1 to {len(people):,}"
         raise InvalidInputError(f"--person must occur once in {where} of {table}; {person!r} occurs {len(rows)} times.")
     return rows.set_axis([person])
 
 
 def _read_people(model: Any, table: Path, column: str | None, dialect: Dialect) -> tuple[pd.DataFrame, pd.Series[Any]]:
-    """The columns of a model, and another one as text, or else the positions of rows."""
+    """The columns of a model, and another one as text, or else the rows, from 1."""
     import pandas as pd
 
     from likewise.cli.batch_scoring import BATCH_ROWS
@@ -289,4 +289,4 @@ def _read_people(model: Any, table: Path, column: str | None, dialect: Dialect) 
     people = pd.concat([batch.people for batch in read], ignore_index=True)
     names = pd.concat([batch.beside for batch in read], ignore_index=True)
     kept = people[[name for name in model.feature_names_in_ if name in people.columns]]
-    return kept, pd.Series(range(len(kept))) if column is None else names[column]
+    return kept, pd.Series(range(1, len(kept) + 1)) if column is None else names[column]

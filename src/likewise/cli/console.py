@@ -303,8 +303,11 @@ class Output:
         """Print two people side by side, if there are any."""
         if people is None:
             self.facts["pair"] = None
-        else:
-            self.table(people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1), "pair")
+            return
+        rows = people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1)
+        self.facts["pair"] = json.loads(rows.to_json(orient="records"))
+        # To ten digits: the two may differ in little.
+        self(rows.map(lambda value: f"{value:.10g}" if isinstance(value, float) else str(value)).to_string(index=False))
 
     def unit(self, labels: OutputLabels) -> None:
         """Say what differences are in, unless they are points of a probability."""

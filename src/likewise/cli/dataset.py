@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -112,9 +112,9 @@ def read_dataset(
     """Read a table and split off its target; with a metric, only the columns that it names.
 
     Whether a column is categorical, the metric says; without one, `categorical` and the values. `orders` are ordered
-    categories by column. `id_column` is left out; with `name_rows` it becomes the index, as "id 17". Outcomes become
-    members of `classes`, if given. With `natural`, categories that are all integers or booleans stay so, for a model
-    trained on these.
+    categories by column. `id_column` is left out; with `name_rows` it, or the row, becomes the index, as "id 17".
+    Outcomes become members of `classes`, if given. With `natural`, categories that are all integers or booleans stay
+    so, for a model trained on these.
     """
     dialect, where = dialect or Dialect(), named(path)
     ids = [] if id_column is None else [id_column]
@@ -145,8 +145,8 @@ def read_dataset(
             select_columns(people, metric, path, note, ignore=ids), kinds, dialect, faults, note, natural=natural
         )
         faults.stop(where)
-    if name_rows and id_column is not None:
-        X = X.set_axis([f"{id_column} {name}" for name in table[id_column]])
+    if name_rows:
+        X = X.set_axis(named_rows(id_column, range(1, len(X) + 1) if id_column is None else table[id_column]))
     if not X.shape[1]:
         raise FileError(f"{where} has no column but the target, so there is nothing to predict it from.")
     outcomes = infer_kinds(table[[target]], dialect, note)[0][target]
@@ -161,6 +161,11 @@ def read_dataset(
     if task == "classification":
         _note_rare_classes(outcomes, note)
     return Dataset(X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(dates, "days"))
+
+
+def named_rows(id_column: str | None, names: Iterable[Any]) -> list[str]:
+    """What people are called on a page, as in "id 17", or "row 17", the first of the table being row 1."""
+    return [f"{id_column or 'row'} {name}" for name in names]
 
 
 def _as_classes(outcomes: pd.Series[Any], classes: Sequence[Any]) -> pd.Series[Any]:

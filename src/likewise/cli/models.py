@@ -40,6 +40,8 @@ def load_any_model(name: str, categories: Path | None = None) -> Any:
     from likewise.inspection.external_models import BOOSTER_ENDINGS, load_booster
     from likewise.io import load_inner, load_model
 
+    if categories is not None and not name.lower().endswith(BOOSTER_ENDINGS):
+        raise InvalidInputError(f"--categories is for files of XGBoost (.json, .ubj); got --model {name}.")
     if _is_url(name):
         from likewise.inspection.external_models import Endpoint
 
@@ -53,8 +55,6 @@ def load_any_model(name: str, categories: Path | None = None) -> Any:
         return load_onnx(path)
     if path.suffix.lower() in BOOSTER_ENDINGS:
         return load_booster(path, None if categories is None else _read_categories(categories))
-    if categories is not None:
-        raise InvalidInputError(f"--categories is for files of XGBoost (.json, .ubj); got --model {name}.")
     try:
         return load_model(path)
     except FileError as error:
@@ -120,12 +120,12 @@ def answers_of(model: Any, people: pd.DataFrame) -> Any:
     """What a model of another system answers for the people; raises if it knows no value of a column."""
     import pandas as pd
 
-    from likewise.ask import answers, as_taken
+    from likewise.ask import as_taken, steady_answers
     from likewise.known_values import check_known
 
     taken = as_taken(model, people)
     check_known(model, taken)
-    found = answers(model, taken)
+    found = steady_answers(model, taken)
     return pd.DataFrame(found, columns=getattr(model, "classes_", None)) if hasattr(model, "predict_proba") else found
 
 
@@ -147,6 +147,7 @@ class PeopleSource:
         A model that does not know its columns takes all of them but the names, the scores and those to be left out.
         Raises if there are scores that the model does not reproduce.
         """
+        from likewise.ask import known_columns
         from likewise.base import ConstrainedEstimator
         from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
         from likewise.cli.model_spelling import SpellingOfModel
@@ -155,7 +156,7 @@ class PeopleSource:
         kinds = Kinds.of_model(model) if isinstance(model, ConstrainedEstimator) else None
         ids, where = [] if self.id_column is None else [self.id_column], named(self.table)
         beside = [] if self.scores is None else [self.scores]
-        own = list(getattr(model, "feature_names_in_", getattr(model, "feature_names_", [])))
+        own = known_columns(model) or list(getattr(model, "feature_names_", []))
         unnamed = len(own) if own == [str(i) for i in range(len(own))] else 0  # CatBoost counts columns without names
         own = [] if unnamed else own
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "--range", "output_range", type=float, nargs=2, help="Lowest and highest score of another system, if not 0 and 1."
 )
 @click.option("--outcome", help="Class whose probability is shown; by default a known word, or the last.")
-@click.option("--id", "id_column", help="Column that names people; by default the row, counted from 0.")
+@click.option("--id", "id_column", help="Column that names people; by default the row, counted from 1.")
 @click.option("--date", help="Date of the data, shown as given; by default none.")
 @click.option("--title", default="How alike people are treated", show_default=True)
 @reviews
@@ -173,7 +173,7 @@ class OtherSystem:
         """Measure what scores alone can show."""
         import numpy as np
 
-        from likewise.cli.dataset import PeopleTable, resolve_range
+        from likewise.cli.dataset import PeopleTable, named_rows, resolve_range
         from likewise.metric_file import read_metric_file
         from likewise.report.build import build_scores_report
 
@@ -194,8 +194,7 @@ class OtherSystem:
             answers = people.scores(self.scores).to_numpy()
         limits = resolve_range(file, output_range, metric_file)
         X = people.X
-        if people.ids is not None:
-            X = X.set_axis([f"{self.id_column} {name}" for name in people.ids.astype(str)])
+        X = X.set_axis(named_rows(self.id_column, range(1, len(X) + 1) if people.ids is None else people.ids))
         what = outcome or self.scores or "the score"
         review = _review_of(echo, self.table, self.review, file.metric, self.id_column, self.dialect, self.scores)
         return build_scores_report(X, answers, file.metric, outcome=what, output_range=limits, review=review, **words)

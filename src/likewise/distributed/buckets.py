@@ -19,7 +19,7 @@ from likewise._frozen import Frozen
 from likewise._numba import njit
 from likewise._optional import need
 from likewise._typing import FloatArray, IntArray
-from likewise.ask import answers
+from likewise.ask import steady_answers
 from likewise.distributed.cluster import compute, delayed, reduce, shared
 from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
@@ -122,7 +122,7 @@ class OutputReader:
             rows = rows.to_numpy(dtype=np.float64)
         classes = getattr(self.model, "classes_", _UnknownClasses())
         parts = [
-            answered_outputs(self.model, answers(self.model, part), len(part), self.output_range, classes)
+            answered_outputs(self.model, steady_answers(self.model, part), len(part), self.output_range, classes)
             for part in (rows[i : i + _BATCH] for i in range(0, len(rows), _BATCH))
         ]
         return np.concatenate([outputs for outputs, _ in parts]), parts[0][1]

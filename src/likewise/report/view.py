@@ -75,7 +75,16 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "range": [number(end) for end in data.output_range or ()],
         "several": next((n for n in (x.shape[1] for x in data.shares.values()) if n > 2), None),
         "statement": _statement(data),
+        "rows": _rows(data),
     }
+
+
+def _rows(data: ReportData) -> str:
+    """How rows are counted, unless people have names."""
+    label = data.people.table.index[0] if len(data.people) else ""
+    if not isinstance(label, str):
+        return "Rows of the table are counted from 0. "
+    return "Row 1 is the first person of the table. " if label.startswith("row ") else ""
 
 
 def _mean_distance(data: ReportData) -> float:

@@ -24,7 +24,7 @@ from likewise._progress import progress_bar
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count
-from likewise.ask import method_of
+from likewise.ask import Recorded, method_of
 from likewise.auditing.audit import audit, tolerance_under
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.inspection.baselines import Task
@@ -339,7 +339,7 @@ class _FoldScorer:
             guarantee = None
         searched = predictions if is_slow else predictions[fold.sample]
         found = audit(
-            lambda rows: searched,
+            Recorded(searched),
             problem.people.take(fold.test[fold.sample]).table,
             problem.metric,
             output_range=problem.output_range,

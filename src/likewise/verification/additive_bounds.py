@@ -14,10 +14,13 @@ from likewise.inspection.additive_scores import Curve, additive_scores
 from likewise.inspection.tree_ensembles import Tree
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, NumericDomain
+from likewise.verification.softmax_bounds import SoftmaxProblem
 from likewise.verification.tree_problem import Cells, TreeProblem
 
 _OUTWARDS = 1 + 2.0**-40
 _MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # largest number, of all columns and of an exchanged one, that is enumerated
+_MOST_CLASSES, _MOST_PAIRS = 6, 20_000  # classes whose sets are tried, and pairs of values of the exchanged columns
+_LARGEST_SCORE = 300.0  # differences of scores whose exponentials are finite
 _MANY = 512  # values between two candidates that are tried for a pair
 
 
@@ -143,8 +146,7 @@ def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float,
 
     With one score the bound is tight, except for gaps between the sums that the other columns can take.
     """
-    if model.curve is None:
-        return _largest_softmax(model, columns)
+    assert model.curve is not None
     low = np.array([term.values[:, 0].min() for term in model.terms])
     high = np.array([term.values[:, 0].max() for term in model.terms])
     chosen = np.isin(np.arange(len(low)), list(columns))
@@ -235,7 +237,32 @@ def largest_excess(model: AdditiveModel, distance: Callable[[int, FloatArray, Fl
     return max(0.0, best) * _OUTWARDS + 2.0**-50
 
 
-def _largest_softmax(model: AdditiveModel, columns: Sequence[int]) -> tuple[float, FloatArray, FloatArray]:
+def softmax_problem(model: AdditiveModel, columns: Sequence[int]) -> SoftmaxProblem | None:
+    """The same problem in the space of several scores; None if there are too many of them, or of values.
+
+    Columns of few values have a point for each, others the lines between candidates.
+    """
+    rest, parts, finite = [], [], True
+    for i, term in enumerate(model.terms):
+        held = model.space.held[i]
+        few = isinstance(held, CategoricalDomain) or _size(held) <= _MOST_EXCHANGED
+        finite &= few
+        values = model.evaluate(i, _every_value(model.space, i)) if few else term.values
+        if i not in columns:
+            rest.append(values)
+        elif few:
+            parts.append(np.stack([values, values], axis=1))
+        else:
+            numbers, blank = (values[np.isnan(term.candidates) == which] for which in (False, True))
+            ends = np.concatenate([numbers[:-1], blank]), np.concatenate([numbers[1:], blank])
+            parts.append(np.stack(ends, axis=1))
+    problem = SoftmaxProblem(rest, parts, model.baseline, model.rounding, finite)
+    size = sum(float(np.ptp(each.reshape(-1, each.shape[-1]), axis=1).max()) for each in [*rest, *parts])
+    few = len(model.baseline) <= _MOST_CLASSES and problem.n_pairs <= _MOST_PAIRS
+    return problem if few and size + float(np.ptp(model.baseline)) <= _LARGEST_SCORE else None
+
+
+def largest_softmax(model: AdditiveModel, columns: Sequence[int]) -> tuple[float, FloatArray, FloatArray]:
     """``tanh(spread / 4)``: the odds of any set of classes move by the largest difference of two logits at most."""
     n_scores, best, pair = len(model.baseline), -1.0, (0, 1)
     for k in range(n_scores):

@@ -13,7 +13,7 @@ import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
-from likewise.ask import Ask
+from likewise.ask import Ask, known_columns
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN, NumericColumn, is_numeric
 from likewise.kernel.metric import BoundMetric
@@ -67,7 +67,7 @@ class InputSpace:
         frame = frame_of(X).reset_index(drop=True)
         if not len(frame):
             raise InvalidInputError("X must hold at least one person; got none.")
-        known = getattr(model, "feature_names_in_", None)
+        known = known_columns(model)
         if is_table(X) and known is not None:
             absent = [name for name in known if name not in frame]
             if absent:

@@ -16,12 +16,20 @@ from likewise.inspection.linear import is_linear
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
 from likewise.kernel.metric import BoundMetric
-from likewise.verification.additive_bounds import AdditiveModel, finite_problem, largest_change, largest_excess
+from likewise.verification.additive_bounds import (
+    AdditiveModel,
+    finite_problem,
+    largest_change,
+    largest_excess,
+    largest_softmax,
+    softmax_problem,
+)
 from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import NumericDomain
 from likewise.verification.interaction_bounds import InteractionModel, prove_interactions
 from likewise.verification.network_bounds import prove_network
 from likewise.verification.network_model import NetworkModel
+from likewise.verification.softmax_bounds import bound_softmax
 from likewise.verification.tree_bounds import TreeBound, bound_trees, interval_bound
 from likewise.verification.tree_model import TreeModel
 from likewise.verification.tree_problem import Variables
@@ -74,6 +82,8 @@ def prove_sum(space: InputSpace, columns: Sequence[int], limits: Limits) -> Proo
 def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
     """The closed form and, if it is not attained and the domain is finite, a search over boxes."""
     space = model.space
+    if model.curve is None:
+        return _prove_softmax(model, columns, limits)
     proven, a, b = largest_change(model, columns)
     how = "closed form, as the score is a sum of functions of single columns"
     fine = bool((space.holds(a[None]) & space.holds(b[None])).all())
@@ -103,6 +113,24 @@ def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits)
         result.n_boxes,
         stopped=result.stopped,
     )
+
+
+def _prove_softmax(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
+    """The closed form for any scores, and a search over the scores that the other columns can give."""
+    proven, a, b = largest_softmax(model, columns)
+    how = "closed form, as the scores are sums of functions of single columns"
+    ignored = "; the rules of the domain were not used" if model.space.rules else ""
+    problem = softmax_problem(model, columns)
+    if problem is None:
+        return Proof(proven, how + ignored, [(a, b)])
+    exact = problem.by_enumeration()
+    if exact is not None:
+        return Proof(
+            min(proven, exact), "all people of the domain were tried, by the parts of the scores" + ignored, []
+        )
+    found, n_boxes, stopped = bound_softmax(problem, limits)
+    how += f", and {n_boxes:,} boxes of their differences were bounded"
+    return Proof(min(proven, found), how + ignored, [(a, b)], n_boxes, stopped=stopped)
 
 
 def prove_trees(

@@ -1,0 +1,109 @@
+"""What commands print, read as a stranger would: rows as in the file, plain numbers, plain words."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from click.testing import CliRunner
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from likewise import AdditiveClassifier, TableMetric, attack, audit, effect, save_model, write_metric
+from likewise.cli.main import main
+from likewise.exceptions import InvalidInputError
+from small_domain import one_hot, people
+
+METRIC = TableMetric({"age": 0.05, "income": 0.2}, {"sex": 0, "region": 0.1})
+CODE = re.compile(r"np\.|\bX\b|in X or not|from 0|\b1 pairs|\b1 people|\b\d\d+\.0\b")
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = people(0, n=60)
+    X = X.assign(age=X["age"].astype(float), income=X["income"] * 10)
+    model = make_pipeline(one_hot(), LogisticRegression()).fit(X, y)
+    skops.io.dump(model, "vendor.skops")
+    save_model(AdditiveClassifier(METRIC).fit(X, y), "card.skops")
+    scores = model.predict_proba(X)[:, 1]
+    X.assign(score=scores, decision=np.where(y == "yes", "approved", "denied")).to_csv("loans.csv", index=False)
+    write_metric(METRIC, "metric.toml")
+    return X, scores
+
+
+def test_rows_are_those_of_the_file_the_first_person_being_row_1(files):
+    X, scores = files
+    words = ["loans.csv", "--scores", "score", "--metric", "metric.toml"]
+    told = json.loads(run("audit", *words, "--out", "worst.csv", "--json").stdout)
+    listed, written = told["worst"][0], pd.read_csv("worst.csv")
+    for pair in (listed, written.iloc[0]):
+        assert pair["score_a"] == pytest.approx(scores[pair["row_a"] - 1])
+        assert pair["score_b"] == pytest.approx(scores[pair["row_b"] - 1])
+    assert "row 1 is the first person of the table" in run("audit", *words).stdout
+    run("effect", "loans.csv", "--model", "vendor.skops", "--column", "sex", "--out", "effect.csv")
+    people = pd.read_csv("effect.csv")
+    assert people["row"].tolist() == list(range(1, len(X) + 1))
+    np.testing.assert_allclose(people["score"], scores)
+    # Names take the place of rows, and nothing is said of rows.
+    pd.read_csv("loans.csv").assign(id=[f"k{i}" for i in range(len(X))]).to_csv("named.csv", index=False)
+    said = run("audit", "named.csv", *words[1:], "--id", "id").stdout
+    assert "The worst pairs (by id):" in said
+    assert "row" not in said
+    assert run("notice", "card.skops", "loans.csv", "--person", len(X)).stdout
+    assert "the rows 1 to 64" in run("notice", "card.skops", "loans.csv", "--person", 0, code=2).stderr
+
+
+def test_a_page_names_rows_as_the_commands_do(files):
+    told = json.loads(run("audit", "loans.csv", "--scores", "score", "--metric", "metric.toml", "--json").stdout)
+    run("report", "loans.csv", "--scores", "score", "--metric", "metric.toml", "--out", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "Row 1 is the first person of the table." in page
+    first = told["worst"][0]
+    assert f'>row {first["row_a"]}</span> and <span class="data">row {first["row_b"]}</span>' in page
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "audit loans.csv --scores score --metric metric.toml --groups --worst 2",
+        "audit loans.csv --model card.skops",
+        "review loans.csv --decisions decision --higher income --same region --groups sex --worst 3",
+        "attack loans.csv --model vendor.skops --metric metric.toml --only sex --pairs 2000",
+        "attack loans.csv --model card.skops --pairs 2000",
+        "effect loans.csv --model vendor.skops --column age",
+    ],
+)
+def test_nothing_of_the_program_s_own_language_is_printed(files, words):
+    said = run(*words.split()).stdout
+    assert CODE.findall(said) == []
+
+
+def test_one_of_a_thing_is_not_several():
+    pair = pd.DataFrame({"age": [20.0, 20.0], "income": [0.0, 0.0], "sex": ["f", "m"], "region": ["n", "n"]})
+    found = audit(None, pair, METRIC, predictions=[0.2, 0.7])
+    assert "every pair of the 2 people of the table (2 of them different), 1 pair." in found.coverage
+    assert "Found: 1 pair exceeds it" in found.coverage
+    assert found.headline == "1 of 1 pair exceeds the metric, the worst by 50 points"
+    tried = attack(lambda X: 0.2 + 0.0 * X["age"] + 0.5 * (X["sex"] == "m"), METRIC, pair, only="sex", n_pairs=1000)
+    assert "of the table and made up" in tried.coverage
+
+
+def test_columns_are_named_as_text(files):
+    class Named:
+        feature_names_in_ = np.array(["age", "status"])  # of NumPy's own text type, as XGBoost has it
+
+        def predict_proba(self, people):
+            return np.full((len(people), 2), 0.5)
+
+    with pytest.raises(InvalidInputError, match="the column 'status', which the model takes"):
+        effect(Named(), files[0], "age")
