@@ -129,6 +129,8 @@ class JaggedRegressor(RegressorMixin, Jagged):
 
 def _wave(name, column):
     seed = sum(map(ord, name)) % 7 + 1
+    if name in ("age", "income", "wealth") and column.dtype == object:  # decimals, or text
+        column = column.map(lambda value: np.nan if pd.isna(value) else float(value)).astype(float)
     if pd.api.types.is_numeric_dtype(column) and column.dtype != bool and name not in CATEGORIES:
         values = column.to_numpy(dtype=float, na_value=np.nan)
         return np.where(np.isnan(values), seed / 3, np.floor(values * seed / 9) % 2 + seed / 5)
@@ -319,6 +321,12 @@ def _several_types(column):
     return values.where(np.arange(len(column)) % 2 == 0, _as_text(column))
 
 
+def _type_per_value(column):
+    """Every second category as text, in a column of objects: a model that was fitted to it knows each in one way."""
+    as_text = column.isin(sorted(column.dropna().unique().tolist())[::2])
+    return column.astype(object).where(~as_text, _as_text(column))
+
+
 def _levels(column, further=(), ordered=False):
     known = sorted(column.dropna().unique().tolist(), key=str)
     return pd.Series(pd.Categorical(column, [*known[::-1], *further], ordered=ordered), index=column.index)
@@ -380,6 +388,7 @@ FORMS = {
     "all text": lambda frame, entry: _each(frame, list(frame.columns), _as_text),
     "codes as 2.0": lambda frame, entry: _each(frame, ("code",), lambda c: _as_text(c, _whole_as_float)),
     "codes of several types": lambda frame, entry: _each(frame, ("code",), _several_types),
+    "a type per code": lambda frame, entry: _each(frame, ("code",), _type_per_value),
     "category dtype": lambda frame, entry: _each(frame, CATEGORIES, _levels),
     "ordered dtype": lambda frame, entry: _each(frame, CATEGORIES, lambda c: _levels(c, ordered=True)),
     "unused levels": lambda frame, entry: _each(frame, ("job", "race"), lambda c: _levels(c, ["zz", "never"])),
@@ -450,7 +459,25 @@ SMOOTHED = {"refuses": (*FUNCTIONS, *MATRICES)}
 SAMPLED = {"delta": 1e-9, "n_draws": 12000, "random_state": 0}
 
 
-def _inner(X, y, *, reverse=False, kind=JaggedClassifier):
+class StrictClassifier(JaggedClassifier):
+    """A model that takes no category that it was not fitted to, nor another type or spelling of it."""
+
+    def fit(self, X, y):
+        self.known_ = {name: self.written(X[name]) for name in X.columns if name in CATEGORIES}
+        return super().fit(X, y)
+
+    def waves(self, X):
+        for name in self.known_ if hasattr(X, "columns") else ():
+            strange = self.written(X[name]) - self.known_[name]
+            assert not strange, f"asked about {name!r} as {strange}, and fitted to {self.known_[name]}"
+        return super().waves(X)
+
+    @staticmethod
+    def written(column):
+        return {(type(value), value) for value in column.dropna().tolist()}
+
+
+def _inner(X, y, *, reverse=False, kind=StrictClassifier):
     """A fitted stranger's model, perhaps on the columns in another order."""
     return FrozenEstimator(kind().fit(X[list(X.columns)[::-1]] if reverse else X, y))
 
@@ -755,6 +782,8 @@ class Cell:
             return False  # nothing has names
         if self.model == "projected, frozen base" and self.wrapper == "frozen, recalibrated":
             return False  # a base has the columns of X in their order
+        if self.model == "projected, frozen base" and self.given == "array" and by_position(entry) != [*entry.columns]:
+            return False  # nor has an array in another order
         return self._way_is_possible(model)
 
     def _way_is_possible(self, model):

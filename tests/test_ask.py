@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
@@ -204,6 +205,86 @@ def test_the_categories_of_a_booster_are_known():
     check_known(model, people)
     with pytest.raises(lw.InvalidInputError, match=r"Column 'code'.*LGBMClassifier was fitted on 1, 2, 3"):
         check_known(model, WRITTEN.astype({"code": "category"}))
+
+
+# -- models around a frozen one ---------------------------------------------------------------------------------------
+
+MIXED = pd.DataFrame({"age": RNG.integers(20, 60, 60), "code": pd.Series([7, "V9", 30] * 20, dtype=object)})
+AROUND = {
+    "smoothed": lambda inner: lw.SmoothedClassifier(inner, metric=METRIC, n_draws=60, random_state=0),
+    "projected": lambda inner: lw.ProjectedClassifier(inner, metric=METRIC, random_state=0),
+    "taught": lambda inner: lw.AdditiveClassifier(METRIC, teacher=inner),
+}
+
+
+class KnowsTypes(ClassifierMixin, BaseEstimator):
+    """Whether a code is a number: as text, all of them would be the same."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        share = np.where(X["code"].map(lambda value: isinstance(value, int)), 0.9, 0.1)
+        return np.column_stack([1 - share, share])
+
+    def predict(self, X):
+        return self.predict_proba(X).argmax(axis=1)
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_a_frozen_model_inside_another_is_asked_about_people_as_they_were_given(around):
+    asked = []
+
+    class Inner(KnowsTypes):
+        def predict_proba(self, X):
+            asked.extend({type(value) for value in X["code"]})
+            return super().predict_proba(X)
+
+    y = np.arange(60) % 2
+    fitted = AROUND[around](FrozenEstimator(Inner().fit(MIXED, y))).fit(MIXED, y)
+    one, other, third = fitted.predict_proba(MIXED.iloc[:3].assign(age=40))[:, 1]
+    assert {*asked} == {int, str}
+    assert one == pytest.approx(third)
+    assert abs(one - other) > 0.09
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_control_as_text_its_codes_are_the_same_to_a_frozen_model(around):
+    y = np.arange(60) % 2
+    text = MIXED.astype({"code": str})
+    fitted = AROUND[around](FrozenEstimator(KnowsTypes().fit(text, y))).fit(text, y)
+    one, other, third = fitted.predict_proba(text.iloc[:3].assign(age=40))[:, 1]
+    assert max(abs(one - other), abs(one - third)) < 0.05  # what else the codes tell
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_a_frozen_model_that_knows_no_value_of_a_column_is_refused(around):
+    inner = FrozenEstimator(one_hot().fit(PEOPLE, OUTCOMES))
+    AROUND[around](inner).fit(PEOPLE, OUTCOMES)
+    with pytest.raises(lw.InvalidInputError, match=r"Column 'code' must hold values that the model knows.*'01'"):
+        AROUND[around](inner).fit(WRITTEN, OUTCOMES)
+
+
+def test_a_frozen_model_whose_answers_change_with_noise_of_spelling_is_not_smoothed():
+    """To this model "1" and "1.0" are two categories, to the metric they are one, so that its draws would be of one."""
+    X = MIXED.assign(code=["1", "1.0", "2"] * 20)
+    inner = FrozenEstimator(one_hot().fit(X, X["code"] == "1.0"))
+    with pytest.raises(lw.InvalidInputError, match="one category in two ways"):
+        lw.SmoothedClassifier(inner, metric=METRIC, n_draws=60).fit(X, X["code"] == "1.0")
+    same = X.assign(code=X["code"].str.removesuffix(".0"))
+    lw.SmoothedClassifier(inner, metric=METRIC, n_draws=60).fit(same, X["code"] == "1.0")
+
+
+def test_dask_audits_and_estimates_refuse_a_table_of_which_an_encoder_knows_nothing():
+    dd = pytest.importorskip("dask.dataframe")
+    model = one_hot().fit(PEOPLE, OUTCOMES)
+    known, unknown = (dd.from_pandas(each, npartitions=2) for each in (PEOPLE, WRITTEN))
+    assert lw.audit(model, known, METRIC).n_pairs
+    with pytest.raises(lw.InvalidInputError, match="knows none of"):
+        lw.audit(model, unknown, METRIC)
+    with pytest.raises(lw.InvalidInputError, match="knows none of"):
+        lw.estimate_minimal_metric(model, unknown)
 
 
 # -- models whose answers are random -----------------------------------------------------------------------------------

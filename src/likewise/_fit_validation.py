@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -152,7 +153,7 @@ def read_training_table(
     y = check_outcomes(y, numeric=numeric)
     check_consistent_length(frame, y)
     estimator.n_features_in_, estimator.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
-    return People.read(frame, learn(frame)), y
+    return replace(People.read(frame, learn(frame)), given=frame), y
 
 
 def read_for_predict(X: Any, estimator: Any, encoder: Encoder) -> People:

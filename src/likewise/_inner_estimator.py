@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -22,7 +22,7 @@ from likewise._parallel import threads_for
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, short_repr
-from likewise.ask import answers, is_plain_function
+from likewise.ask import Ask, answers, is_plain_function
 from likewise.base import ConstrainedClassifier, ConstrainedEstimator, Scorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import clipped_predictions, hard_votes, soft_votes
@@ -62,6 +62,21 @@ class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):
         return np.asarray(np.unique(y) if known is None else known)
 
 
+class KeptEstimator(FrozenEstimator):
+    """An inner model that was fitted here, to people as they are read, and is kept for another metric.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    columns : tuple or None
+        Names of the columns that it was fitted to; arrays do not show their order.
+    """
+
+    def __init__(self, estimator: Any, columns: tuple[Any, ...] | None = None) -> None:
+        super().__init__(estimator)
+        self.columns = columns
+
+
 def in_order_of(estimator: Any, people: People) -> People:
     """People with their columns in the order of a frozen estimator, which is called by position.
 
@@ -69,7 +84,9 @@ def in_order_of(estimator: Any, people: People) -> People:
     """
     if not isinstance(estimator, FrozenEstimator):
         return people
-    known = getattr(estimator, "feature_names_in_", None)
+    known = estimator.columns if isinstance(estimator, KeptEstimator) else None
+    if known is None:
+        known = getattr(estimator, "feature_names_in_", None)
     if known is None:  # of likewise, and fitted to columns whose names are no text
         known = getattr(getattr(estimator, "encoder_", None), "raw_labels", None)
     given = people.encoder.raw_labels
@@ -80,6 +97,13 @@ def in_order_of(estimator: Any, people: People) -> People:
             f"estimator must be fitted to the columns of X, {list(given)}; it was fitted to {list(known)}."
         )
     return people
+
+
+def as_given(estimator: Any, people: People) -> People:
+    """People for a model that is not fitted here: as they were given to `fit`, in the columns of the model."""
+    people = in_order_of(estimator, people)
+    given = people.table if people.given is None or isinstance(estimator, KeptEstimator) else people.given
+    return replace(people, table=Ask.of(estimator, given, people.encoder).given)
 
 
 def seed_inner(estimator: Any, state: np.random.RandomState) -> None:
@@ -244,9 +268,7 @@ def out_of_fold_scores(
     seed: int,
     verbose: bool = False,
 ) -> FloatArray:
-    """Scores of each person by a model fitted without that person; a frozen model or a function is not refitted."""
-    if not is_trained_here(estimator):
-        return scores_of(estimator, in_order_of(estimator, people), classes, limits)
+    """Scores of each person by a model fitted without that person."""
     scores = np.full(len(people), np.nan)
     folds = folds_for(people, y, classes, cv, seed)
     with progress_bar("Fitting", len(folds), show=verbose) as advance:

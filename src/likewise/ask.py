@@ -319,14 +319,18 @@ class Ask:
                 columns[column.name] = self._numbers(column.name, rows[:, i])
         return pd.DataFrame(columns, copy=False)
 
-    def check(self) -> None:
-        """Raise if the model's answers about people change as they are encoded and decoded."""
+    def check(self, decode: Callable[[FloatArray], Any] | None = None) -> None:
+        """Raise if the model's answers about people change as they are encoded and decoded.
+
+        Decoded as they are spelled, or by what will decode the people that are made up.
+        """
         if self.encoder.mixes_features:  # a product of matrices is rounded, and has no spellings
             return
         chosen = evenly_spaced(len(self.people), _MOST_CHECKED)
         people = self.people.iloc[chosen] if isinstance(self.people, pd.DataFrame) else self.people[chosen]
-        taken = self._taken(people)
-        own, again = answers(self.model, taken), self.about(self._encoded(people))
+        taken, rows = self._taken(people), self._encoded(people)
+        own = answers(self.model, taken)
+        again = self.about(rows) if decode is None else answers(self.model, self._taken(decode(rows)))
         numeric = own.dtype.kind in "biuf" and again.dtype.kind in "biuf"
         same = np.isclose(own, again, rtol=1e-6, atol=1e-9, equal_nan=True) if numeric else own == again
         wrong = np.flatnonzero(~same.reshape(len(own), -1).all(axis=1))
@@ -336,8 +340,8 @@ class Ask:
             raise InvalidInputError(
                 f"The model must answer alike for people as given and as they are read; row {chosen[row]} of X gets "
                 f"{short_repr(own[row].tolist())} and {short_repr(again[row].tolist())}. Either its answers are "
-                "random, or X writes values in a way that is not kept, such as numbers as text. Write them as numbers, "
-                "and fit the model to that."
+                "random, or X writes values in a way that is not kept, such as numbers as text, or one category in two "
+                "ways. Write numbers as numbers and a category in one way, and fit the model to that."
             )
 
     def refuse_merged(self) -> None:

@@ -62,8 +62,9 @@ def test_who_is_favoured_and_by_how_much_groups_differ(results):
     groups = {row["value"]: row for row in told["audit"]["groups"]}
     men, gap = groups["male"], names["gaps"].gaps.iloc[0]
     for words in (
-        f"Here men have the better score in {men['share']:.0%} of {men['n_pairs']:,} pairs, "
-        f"with p = {men['p_value']:.2f}",
+        f"Here men have the better score in {men['share']:.0%} of {men['n_pairs']:,} pairs.",
+        f"of these pairs {men['n_alike']} exceed the distance and differ in sex, and men have the better score in "
+        f"{men['share_alike']:.0%} of them, with p = {men['p_value']:.2f}",
         f"if sex were drawn by lot, here {100 * gap['shuffled']:.0f} points of {100 * gap['allowed']:.0f}, so that",
         f"The gap here is {100 * abs(gap['gap']):.0f} points, "
         f"and the worst case of step 2 is {100 * names['found'].found:.0f}.",

@@ -302,3 +302,16 @@ def test_bad_input_is_refused_in_one_line(make, words):
 def test_blanks_are_refused():
     with pytest.raises(InvalidInputError, match="finite"):
         METRIC.pairwise([[np.nan, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 2, 0], [2, 0, 1]])
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_feature_without_a_weight_has_none_in_any_order(order, p):
+    """A rotation of the components rounds zeros, and 1e-17 of a billion is not nothing."""
+    components = np.array([[0.04, 0.0, 0.01], [0.0, 0.0, 0.02]])[:, order]
+    metric, away = MahalanobisMetric(components, p), 1e9 * (~components.any(axis=0))
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    encoder = metric.encoder(X)
+    seen = slice(None, encoder.n_components)
+    assert (encoder.encode(X)[:, seen] == encoder.encode(X + away)[:, seen]).all()
+    assert (metric(X, X + away) == 0).all()

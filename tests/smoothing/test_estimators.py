@@ -9,6 +9,7 @@ import pytest
 import skops.io
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -17,7 +18,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SG
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -30,6 +31,7 @@ from likewise import (
     SmoothedClassifier,
     SmoothedRegressor,
     Splitting,
+    TableMetric,
     Uniform,
     WeightedLp,
     draws_needed,
@@ -627,3 +629,27 @@ def test_changing_parameters_after_fit_does_not_touch_the_promise(people):
     before = model.predict_proba(X[:5])
     model.set_params(epsilon=0.9, delta=0.5, n_draws=1)
     np.testing.assert_array_equal(model.predict_proba(X[:5]), before)
+
+
+def test_a_model_kept_for_another_metric_is_asked_about_its_own_columns():
+    """It was fitted to arrays, which do not show the order of their columns; its second column alone decides."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80)})
+    y = (X["b"] > 0).astype(int)
+    metric = WeightedLp({"a": 50.0, "b": 50.0})
+    first = SmoothedClassifier(DecisionTreeClassifier(max_depth=1), metric=metric, random_state=0).fit(X, y)
+    again = first.with_metric(metric.scaled(0.9)).fit(X[["b", "a"]], y)
+    assert (again.predict(X) == y).mean() > 0.95
+    assert (again.with_metric(metric).fit(X, y).predict(X[["b", "a"]]) == y).mean() > 0.95
+
+
+def test_a_model_kept_for_another_metric_is_asked_about_values_as_it_learned_them():
+    """Codes of several types were text to it, and stay so."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(20, 60, 60), "code": pd.Series([7, "V9"] * 30, dtype=object)})
+    y = np.arange(60) % 2
+    coder = make_column_transformer((OneHotEncoder(), ["code"]), remainder="passthrough")
+    metric = TableMetric({"age": 0.01}, {"code": 1.0})
+    model = SmoothedClassifier(make_pipeline(coder, LogisticRegression()), metric=metric, n_draws=60, random_state=0)
+    again = model.fit(X, y).with_metric(metric.scaled(0.9)).fit(X, y)
+    assert (again.predict(X) == y).all()

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
-from likewise._inner_estimator import in_order_of
+from likewise._inner_estimator import as_given
 from likewise._optional import is_partitioned
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, THREADS, Rule, check_numbers, integer, one_of, positive
@@ -17,7 +17,7 @@ from likewise.additive.fit import FitOptions, fit_scorer
 from likewise.additive.objective import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.additive.scorer import AdditiveScorer
-from likewise.ask import answers, as_taken, is_plain_function
+from likewise.ask import answers, is_plain_function
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.schema import People
@@ -64,7 +64,7 @@ def _scores(teacher: Any, people: People, method: str) -> FloatArray:
     is_plain_function("teacher", teacher, (method,))  # raises if it is not a model
     scores = check_numbers(
         "The teacher's answers",
-        answers(teacher, as_taken(teacher, in_order_of(FrozenEstimator(teacher), people).table), method),
+        answers(teacher, as_given(FrozenEstimator(teacher), people).table, method),
     )
     if not np.isfinite(scores).all():
         raise InvalidInputError("teacher must give finite scores; got NaN or infinity.")

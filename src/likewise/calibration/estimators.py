@@ -188,8 +188,9 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
             seed_inner(inner, state)
         given = self._inner_weights(weights)
         scores = np.full((len(people), len(self.classes_)), np.nan)
+        table = people.named_table()
         for train, test in folds_for(people, y, self.classes_, self.cv, int(state.randint(2**31))):
-            some = people.take(train).named_table()
+            some = table.iloc[train] if hasattr(table, "iloc") else table[train]
             model = fit_weighted(inner, some, y[train], None if given is None else given[train])
             if len(model.classes_) < len(self.classes_):
                 raise InvalidInputError(f"cv must leave every class in training; a fold has only {model.classes_}.")
@@ -198,7 +199,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
             raise InvalidInputError(
                 f"cv must hold out every person once; row {int(np.isnan(scores).any(axis=1).argmax())} never is."
             )
-        return fit_weighted(inner, people.named_table(), y, given), scores
+        return fit_weighted(inner, table, y, given), scores
 
     def _scores(self, model: ConstrainedClassifier, people: People) -> FloatArray:
         scale = scale_of(model.guarantee_)

@@ -311,7 +311,13 @@ class _AuditJob:
                 favourable=text or None,
             )
             echo.table(found.groups, "groups")
-            echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
+            echo(
+                "share: of all these pairs; other columns may explain it. n_alike, share_alike: people are matched "
+                "with one other who is alike in the columns that count; of these pairs, those that exceed the distance "
+                "and differ in the value. p_value: of a share_alike this far from what is expected if the value counts "
+                "for nothing beyond these columns, as far as a logistic regression and a small tree tell how it goes "
+                "with them; adjusted for the number of values (Holm).\n"
+            )
 
 
 def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:

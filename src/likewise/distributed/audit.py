@@ -65,6 +65,7 @@ def audit(
     pairs = np.stack(random_pairs(n, N_SAMPLED))
     chosen = np.union1d(sample, pairs)
     rows = partitions.rows_at(chosen)
+    reader.check_known(rows)
     points = encoder.points(rows[names])
     as_tables = isinstance(encoder.encoder, TableEncoder)
     outputs, probable = reader.outputs(rows, as_tables=as_tables)

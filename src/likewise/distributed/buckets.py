@@ -25,6 +25,7 @@ from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
+from likewise.known_values import check_known
 from likewise.metrics.base import Metric
 from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import SearchGoal, goal_from, sampled_excesses, search_between, search_within
@@ -112,6 +113,11 @@ class OutputReader:
         """All columns to read."""
         extra = [] if self.predictions is None else [self.predictions]
         return list(dict.fromkeys([*self.names, *self.model_columns, *extra]))
+
+    def check_known(self, some: pd.DataFrame) -> None:
+        """Raise if an encoder inside the model knows no value that some of the rows have in a column."""
+        if self.predictions is None:
+            check_known(self.model, some[self.model_columns])
 
     def outputs(self, table: pd.DataFrame, *, as_tables: bool) -> tuple[FloatArray, bool]:
         """Outputs, and whether they are probabilities; `as_tables` is for models without feature names."""

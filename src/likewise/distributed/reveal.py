@@ -157,6 +157,7 @@ def dask_people(
 
     n = len(partitions)
     sample = partitions.rows_at(fixed_sample(n, max(SLOPE_SAMPLE, SAMPLE_PER_BUCKET * n_buckets_for(n))))
+    reader.check_known(sample)
     points = encoder.points(sample[names])
     outputs, probable = reader.outputs(sample[:2], as_tables=as_tables)
     numbers = np.where(np.isnan(points.X), 0.0, points.X)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -273,6 +273,13 @@ class CategoricalColumn(Frozen):
         """Indices among the levels; `UNSEEN` for other values."""
         missing = float(len(self.levels)) if self.has_missing else UNSEEN
         return _coded(column, self._index, missing)
+
+    def spelled_as(self, column: pd.Series[Any]) -> CategoricalColumn:
+        """The same categories as the first people who have them write them; as text, several types are no longer."""
+        if not is_mixed(column):
+            return self
+        written = dict(zip(self.encode(column[::-1]), column[::-1], strict=True))
+        return replace(self, levels=tuple(written.get(code, level) for code, level in enumerate(self.levels)))
 
     def decode(self, codes: FloatArray) -> Any:
         """Values of the column's dtype."""

@@ -336,6 +336,11 @@ class TableEncoder(Encoder):
         """With the columns in another order."""
         return replace(self, columns=tuple(self.columns[i] for i in order))
 
+    def spelled_as(self, X: pd.DataFrame) -> TableEncoder:
+        """Decodes categories as they are written in `X`, also in a column of several types."""
+        columns = (c.spelled_as(X[c.name]) if isinstance(c, CategoricalColumn) else c for c in self.columns)
+        return replace(self, columns=tuple(columns))
+
 
 def _is_amount(column: NumericColumn | CategoricalColumn) -> bool:
     """Whether a column holds numbers rather than (ordered) categories."""
@@ -365,11 +370,14 @@ class People:
     encoder : Encoder
     table : DataFrame or ndarray
         The same people in the form that a model takes.
+    given : DataFrame, optional
+        All people of a fit as they were given, for models that were fitted elsewhere.
     """
 
     rows: FloatArray
     encoder: Encoder
     table: Any
+    given: pd.DataFrame | None = None
 
     @classmethod
     def read(cls, X: Any, encoder: Encoder, name: str = "X") -> People:
@@ -401,10 +409,12 @@ class People:
             table: Any = self.table[[name for name in labels if name in self.table.columns]]
         else:
             table = np.ascontiguousarray(self.table[:, order])
-        return People(rows, self.encoder.reordered(order), table)
+        return People(rows, self.encoder.reordered(order), table, self.given)
 
     def named_table(self) -> Any:
-        """The table with the names of its columns, if they have names: arrays do not show their order."""
+        """People for an estimator of likewise inside another: as they were given, with names if columns have them."""
+        if self.given is not None:
+            return self.given
         names = self.encoder.raw_labels
         return self.table if names is None else pd.DataFrame(self.table, columns=list(names), copy=False)
 

@@ -302,6 +302,8 @@ class MahalanobisMetric(Metric):
         # For p = 2, the left factor is a rotation and does not change the distance.
         top = self.components if self.p != 2 else values[:rank, None] * rows[:rank]
         first = (rows[:rank].T / values[:rank]) @ (left[:, :rank].T if self.p != 2 else np.eye(rank))
+        unused = np.asarray(~self.components.any(axis=0))  # exactly: rounding times a large number is no small one
+        top, first = np.where(unused, 0.0, top), np.where(unused[:, None], 0.0, first)
         return np.vstack([top, rows[rank:]]), np.hstack([first, rows[rank:].T]), rank
 
     def encoder(self, *people: Any) -> LinearMapEncoder:

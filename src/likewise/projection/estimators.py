@@ -11,7 +11,14 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 
 from likewise._fit_validation import seed_from
-from likewise._inner_estimator import WrapsEstimator, is_trained_here, out_of_fold_scores, seed_inner
+from likewise._inner_estimator import (
+    WrapsEstimator,
+    as_given,
+    is_trained_here,
+    out_of_fold_scores,
+    scores_of,
+    seed_inner,
+)
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import BOOL, FOLDS, SEED, Rule, check_random, integer, one_of
 from likewise.additive.fit import effective_n_samples
@@ -92,8 +99,7 @@ class _Projected(WrapsEstimator):
         """Scores of the rows of the anchors, between 0 and 1."""
         estimator, rows = self.estimator, anchors.rows
         if not is_trained_here(estimator):
-            people, y = people.take(rows), y[rows]
-            return out_of_fold_scores(estimator, people, y, None, self._classes, self._limits, cv=None, seed=0)
+            return scores_of(estimator, as_given(estimator, people).take(rows), self._classes, self._limits)
         if self.random_state is not None:
             estimator = clone(estimator)
             seed_inner(estimator, state)

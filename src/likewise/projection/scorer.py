@@ -76,7 +76,7 @@ def fit_base(
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
         with suppress_guarantee_warnings():
-            model = fit_weighted(model, people.table, y, weights)
+            model = fit_weighted(model, people.table if people.given is None else people.given, y, weights)
     else:
         raise InvalidTypeError(
             "base must be None, a number, or an estimator that is within the metric, such as AdditiveClassifier; got "

@@ -11,15 +11,16 @@ import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
 from likewise._fit_validation import check_fitted, seed_from
-from likewise._inner_estimator import WrapsEstimator, in_order_of
+from likewise._inner_estimator import KeptEstimator, WrapsEstimator, in_order_of, is_trained_here
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, SEED, THREADS, Rule, check_random, integer, one_of, positive
+from likewise.ask import Ask
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.preprocessing import last_step
 from likewise.inspection.trees import BOOSTED, FORESTS, SINGLE_TREES
 from likewise.kernel.metric import BoundMetric
-from likewise.kernel.schema import Encoder, People
+from likewise.kernel.schema import Encoder, People, TableEncoder
 from likewise.metrics.base import Metric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.augmentation import fit_inner
@@ -140,8 +141,8 @@ class _Smoothed(WrapsEstimator):
         other = super().with_metric(metric)
         if isinstance(self.noise, Noise):
             other.set_params(noise=self.noise.bound_to(metric))  # type: ignore[arg-type]
-        if hasattr(self, "scorer_") and hasattr(self.estimator_, "predict"):
-            other.set_params(estimator=FrozenEstimator(self.estimator_), augment=0)
+        if hasattr(self, "scorer_") and is_trained_here(self.estimator):
+            other.set_params(estimator=KeptEstimator(self.estimator_, self.encoder_.raw_labels), augment=0)
         return other
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> SmoothedScorer:
@@ -177,8 +178,10 @@ class _Smoothed(WrapsEstimator):
         )
         # A model fitted on a table is called with tables; a frozen model without feature names was fitted on arrays.
         takes_arrays = hasattr(model, "feature_names_in_") or isinstance(model, FrozenEstimator)
-        if not numeric or (not isinstance(people.table, np.ndarray) and not takes_arrays):
-            votes = self._vote_spec(people.encoder)
+        is_decoded = not numeric or (not isinstance(people.table, np.ndarray) and not takes_arrays)
+        asked = self._asked_as_given(model, people) if is_decoded or takes_arrays else None
+        if is_decoded:
+            votes = self._vote_spec(people.encoder if asked is None else asked.encoder)
         # Only a fitted model shows whether it has a formula.
         if self.noise == "auto" and noise is not sampling_noise and find_formula(model, perturbation, votes) is None:
             perturbation = fit_noise(sampling_noise)
@@ -195,9 +198,18 @@ class _Smoothed(WrapsEstimator):
             batch=self.batch,
         )
         votes.function(model)  # raises for a model that cannot give such votes
+        if asked is not None:  # after what raises for a model whose answers are random
+            asked.check(asked.encoder.decode)
         if people.encoder.labels == given.encoder.labels:
             return scorer
         return replace(scorer, order=[given.encoder.names.index(name) for name in people.encoder.names])
+
+    def _asked_as_given(self, model: Any, people: People) -> Ask | None:
+        """A model that is not fitted here, with the people of a table as they were given; None for other models."""
+        is_read = isinstance(self.estimator, KeptEstimator) or is_trained_here(self.estimator)
+        if is_read or people.given is None or not isinstance(people.encoder, TableEncoder):
+            return None
+        return Ask.of(model, people.given, people.encoder.spelled_as(people.given))
 
     @abstractmethod
     def _vote_spec(self, encoder: Encoder | None = None) -> VoteSpec: ...
