@@ -74,8 +74,8 @@ def warn_if_ineffective(metric: Metric, people: People) -> None:
     A person without the number is at distance m from everyone who has it, so by the triangle inequality two people who
     have it may differ by at most ``2 m`` because of it, whatever the column's own weight.
     """
-    weights = metric.known_weights(people.encoder)
-    if weights is None:
+    weights = metric.bind(people.encoder)
+    if not weights.has_parts:
         return
     for i in np.flatnonzero(weights.is_number & weights.matters & ~np.isnan(weights.missing)).tolist():
         known = people.rows[:, i][~np.isnan(people.rows[:, i])]

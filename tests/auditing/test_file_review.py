@@ -68,7 +68,13 @@ def differing(X, a, b, first):
     """All columns in which two rows differ, those of weight 0 first; two blanks are alike."""
     names = [*first, *(name for name in X if name not in first)]
     values = [(name, X[name].to_list()[a], X[name].to_list()[b]) for name in names]
-    return ", ".join(f"{name}: {x} / {y}" for name, x, y in values if x != y and not (is_blank(x) and is_blank(y)))
+    apart = [(name, x, y) for name, x, y in values if x != y and not (is_blank(x) and is_blank(y))]
+    return ", ".join(f"{name}: {written(x)} / {written(y)}" for name, x, y in apart)
+
+
+def written(value):
+    """A value as people write it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @pytest.mark.parametrize("at_once", [2**20, 1000, 0], ids=["every pair", "in parts", "boxes"])

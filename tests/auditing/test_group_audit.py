@@ -119,9 +119,8 @@ def alarms(n_tables, n=200, **how):
     by_match = by_shuffle = 0
     for seed in range(n_tables):
         X, scores = correlated(seed, n, **how)
-        found = audit_groups(
-            lambda X, scores=scores: scores, X, CORRELATED, output_range=(-1, 2), n_permutations=199, random_state=seed
-        )
+        words = {"predictions": scores, "output_range": (-1, 2), "n_permutations": 199, "random_state": seed}
+        found = audit_groups(None, X, CORRELATED, **words)
         by_match += p_value(found) <= 0.05
         by_shuffle += shuffled(found, X, np.random.default_rng(seed)) <= 0.05
     return by_match, by_shuffle
@@ -146,7 +145,7 @@ def test_innocent_models_are_not_accused_in_400_tables(kind, n):
 @pytest.mark.parametrize("kind", ["linear", "noisy"])
 def test_a_model_that_docks_women_is_found(kind):
     X, scores = correlated(0, 400, dock=0.1, kind=kind)
-    found = audit_groups(lambda X: scores, X, CORRELATED, output_range=(-1, 2), n_permutations=999)
+    found = audit_groups(None, X, CORRELATED, predictions=scores, output_range=(-1, 2), n_permutations=999)
     rows = found.groups.set_index("value")
     assert rows["p_value"].tolist() == [1 / 1000] * 2  # never 0: the people as they are count as one exchange
     assert rows.loc["m", "share_alike"] > 0.7

@@ -88,7 +88,7 @@ def test_mean_distance_is_that_of_all_pairs(frontier):
         part = X.iloc[:200]
         shares, encoder = np.full(200, 1 / 200), point.card.encoder_
         columns = point.metric.bind(encoder)
-        costs = Costs.of(point.metric.encode_rows(part, encoder).rows, shares, columns.is_number)
+        costs = Costs.of(point.metric.bind(encoder).read(part).rows, shares, columns.is_number)
         expected = columns.scales @ costs.weights + np.nan_to_num(columns.missing) @ costs.missing
         assert point.metric(part.iloc[a], part.iloc[b]).mean() == pytest.approx(expected, rel=1e-9)
 
@@ -224,7 +224,7 @@ def test_gains_are_equal_per_unit_of_mean_distance(frontier):
     point = frontier.points[2]
     metric: TableMetric = point.metric
     encoder = point.card.encoder_
-    rows = metric.encode_rows(X, encoder)
+    rows = metric.bind(encoder).read(X)
     gains, blanks = weight_gains(point.card, rows, y, None)
     costs = Costs.of(rows.rows, np.full(len(X), 1 / len(X)), encoder.is_number)
     columns = metric.bind(encoder)
@@ -236,7 +236,7 @@ def test_gains_are_equal_per_unit_of_mean_distance(frontier):
     assert blanks[1] / spent == pytest.approx(point.price, rel=0.02)
     by_hand = AdditiveClassifier(metric.with_params(numeric={**metric.numeric, "income": 3 * metric.numeric["income"]}))
     loose = by_hand.set_params(penalty=point.card.penalty_).fit(X, y)
-    gains, _ = weight_gains(loose, loose.guarantee_.metric.encode_rows(X, loose.encoder_), y, None)
+    gains, _ = weight_gains(loose, loose.guarantee_.metric.bind(loose.encoder_).read(X), y, None)
     assert gains[0] / (0.3 * metric.numeric["income"] * costs.weights[0]) < 0.7 * point.price  # control
 
 

@@ -31,13 +31,13 @@ def exported_distance(export, a, b):
     """D from the export alone, in the plainest code."""
     total = 0.0
     for column, x, y in zip(export["columns"], a, b, strict=True):
-        if column["kind"] == "codes":
-            shares = column.get("shares")
-            total += column["scale"] * (shares[int(x)][int(y)] if shares else x != y)
+        if column["kind"] == "categorical":
+            shares = column.get("distances")
+            total += column["weight"] * (shares[int(x)][int(y)] if shares else x != y)
         elif np.isnan(x) or np.isnan(y):
             total += column["missing"] * (np.isnan(x) != np.isnan(y))
         else:
-            total += column["scale"] * abs(x - y)
+            total += column["weight"] * abs(x - y)
     return total
 
 
@@ -53,7 +53,7 @@ def test_the_export_has_all_that_the_distance_needs():
 def test_control_an_export_with_another_table_has_other_distances():
     bound = METRIC.bind(METRIC.encoder(PEOPLE))
     export, rows = bound.to_dict(), bound.read(PEOPLE).rows
-    export["columns"][2]["shares"] = None
+    export["columns"][2]["distances"] = None
     assert exported_distance(export, rows[0], rows[1]) > METRIC(PEOPLE[:1], PEOPLE[1:2]) + 0.1
 
 

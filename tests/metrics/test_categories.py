@@ -126,7 +126,7 @@ def test_codes_that_are_numbers_match_the_text_of_a_file():
 def test_a_listed_category_that_nobody_has_keeps_its_distances(table):
     metric = TableMetric({}, {"job": 0.1}, groups={"job": GROUPS})
     encoder = metric.encoder(table)
-    others = metric.encode_rows(people(job=["clerk", "teacher", "pilot"]), encoder)
+    others = metric.bind(encoder).read(people(job=["clerk", "teacher", "pilot"]))
     weights = metric.bind(encoder)
     np.testing.assert_allclose(weights.distances(others.rows[0], others.rows), [0, 0.03, 0.1])
 

@@ -29,7 +29,9 @@ def test_all_forms_agree_and_scale(metric, factor):
     np.testing.assert_allclose(scaled.pairwise(ROWS), factor * EXPECTED)
     np.testing.assert_allclose(scaled.pairwise(ROWS[:1], ROWS[1:]), factor * EXPECTED[:1, 1:])
     np.testing.assert_allclose(scaled(ROWS[:2], ROWS[1:]), factor * np.array([5.0, 5.0]))
-    np.testing.assert_allclose(scaled.between(people.take([0, 2]), people.take([1, 1])), factor * np.array([5.0, 5.0]))
+    np.testing.assert_allclose(
+        scaled.bind(people.encoder).between(people.take([0, 2]), people.take([1, 1])), factor * np.array([5.0, 5.0])
+    )
     np.testing.assert_allclose(scaled.bind(people.encoder).between(people.take([2]), people), factor * EXPECTED[2])
     assert scaled.describe()["weight"].tolist() == [factor]
     assert scaled.describe()["one point"].tolist() == [f"{0.01 / factor:.3g}"]

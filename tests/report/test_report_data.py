@@ -234,7 +234,7 @@ def test_people_whom_the_metric_refuses_or_the_coding_does_not_know_are_refused(
     people = rows_of(metric, [[30, "north"], [40, "south"]])
     with pytest.raises(ValueError, match="'age' has missing numbers"):
         ReportData("", "", metric, replace(people, rows=np.array([[np.nan, 0.0]])))
-    unknown = metric.encode_rows(pd.DataFrame({"age": [30], "region": ["west"]}), people.encoder)
+    unknown = metric.bind(people.encoder).read(pd.DataFrame({"age": [30], "region": ["west"]}))
     with pytest.raises(ValueError, match="coded with all of their categories"):
         ReportData("", "", metric, unknown)
 

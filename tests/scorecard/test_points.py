@@ -97,7 +97,9 @@ def largest_excess(model, rng, n=PAIRS):
 
     a, b = (People(rows, model.encoder_, None) for rows in pairs(rng, model, n))
     h, other = (model.scorer_.estimate(each).mean[:, 1] for each in (a, b))
-    return float((np.abs(h - other) - model.guarantee_.curve.bound(model.guarantee_.metric.between(a, b))).max())
+    return float(
+        (np.abs(h - other) - model.guarantee_.curve.bound(model.guarantee_.metric.bind(a.encoder).between(a, b))).max()
+    )
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0, np.inf])

@@ -32,7 +32,7 @@ def metric_of(p, income=0.01, debt=0.01, region=0.05, missing=0.05):
 
 def optimum(model, metric, X, y, weights):
     """The smallest value of the training objective under a metric."""
-    people = metric.encode_rows(X, model.encoder_)
+    people = metric.bind(model.encoder_).read(X)
     plan = Plan.of(metric, people.encoder, model.monotone, model.link_name)
     problem = plan.objective(people, model.loss_of(y, people), weights, FitOptions.read(model))
     problem = coarsened(plan.with_penalties(problem, model.penalty_))
@@ -73,8 +73,8 @@ def test_costs_are_those_of_cross_validation_written_out(kind):
         model = AdditiveClassifier(metric_of(1), penalty=1e-2, max_knots=4)
     model.fit(X, y, weights)
     table = model.prices(X, y, weights, cv=3).set_index("column")
-    rows = model.guarantee_.metric.encode_rows(X, model.encoder_).rows
-    target = model.loss_of(y, model.guarantee_.metric.encode_rows(X, model.encoder_)).target
+    rows = model.guarantee_.metric.bind(model.encoder_).read(X).rows
+    target = model.loss_of(y, model.guarantee_.metric.bind(model.encoder_).read(X)).target
     folds = row_hashes((*rows.T, *target)) % np.uint64(3)
 
     def losses(without):

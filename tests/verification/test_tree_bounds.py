@@ -52,7 +52,8 @@ def random_problem(rng, *, link=None, n_exchanged=1, metric=False, rules=False):
         low = np.sort(rng.uniform(0, 10, 2 * size)).reshape(size, 2) if ordered else np.full((size, 2), np.nan)
         if rules and rng.random() < 0.5:
             low[-1] = np.nan  # a blank, which no rule applies to
-        cells.append(Cells(np.arange(float(size)), low[:, 0], low[:, 1], answers, ordered))
+        values = np.where(np.isnan(low[:, 0]) & ordered, np.nan, np.arange(float(size)))
+        cells.append(Cells(values, low[:, 0], low[:, 1], answers, ordered))
         rows += [(column, row) for row in range(n_tests)]
     trees = [random_tree(rng, len(rows), int(rng.integers(1, 4))) for _ in range(int(rng.integers(1, 7)))]
     exchanged = rng.permutation(n_columns)[:n_exchanged].tolist()
@@ -65,7 +66,8 @@ def random_problem(rng, *, link=None, n_exchanged=1, metric=False, rules=False):
     limits = []
     numbers = [i for i in range(n_columns) if cells[i].ordered]
     if rules and len(numbers) >= 2:
-        limits = [({numbers[0]: 1.0, numbers[1]: -1.0}, float(rng.uniform(-3, 3)))]
+        signs = {numbers[0]: 1.0, numbers[1]: -1.0}
+        limits = [(numbers[:2], lambda i, values: signs[i] * values, float(rng.uniform(-3, 3)))]
     link = link or LINKS[int(rng.integers(3))]
     return TreeProblem(cells, exchanged, trees, rows, float(rng.normal()), link, 0.0, distances, limits)
 
@@ -83,10 +85,9 @@ def sum_of_leaves(problem, point):
 
 def can_keep(problem, point):
     """Whether some person of these cells keeps the rules, one rule at a time."""
-    for coefficients, limit in problem.rules:
+    for columns, added, limit in problem.rules:
         ends = [
-            min(c * problem.cells[i].low[point[i]], c * problem.cells[i].high[point[i]])
-            for i, c in coefficients.items()
+            min(added(i, problem.cells[i].low)[point[i]], added(i, problem.cells[i].high)[point[i]]) for i in columns
         ]
         if sum(ends) > limit:  # never so for a blank
             return False

@@ -101,7 +101,7 @@ class Plan:
                 f"metric must weigh single columns for an additive model, which is a sum over columns; {metric!r} "
                 "weighs directions. Use a projected model, a network or smoothing."
             )
-        columns = metric.weights_of(encoder)
+        columns = metric.bind(encoder)
         if not columns.matters.any():
             raise InvalidInputError(
                 "metric must have a positive weight: only a constant model satisfies weights of 0. Give at least one "

@@ -92,8 +92,7 @@ class Kinds:
     def of_model(cls, model: Any) -> Kinds:
         """From a fitted model."""
         encoder, metric = model.encoder_, model.guarantee_.metric
-        weights = metric.known_weights(encoder)
-        absent = np.zeros(len(encoder.names)) if weights is None else weights.missing
+        absent = metric.bind(encoder).missing
         complete = [name for name, weight in zip(encoder.names, absent, strict=True) if np.isnan(weight)]
         columns = encoder.columns
         orders = {str(c.name): c for c in columns if isinstance(c, NumericColumn) and c.categories is not None}

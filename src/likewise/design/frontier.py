@@ -367,7 +367,7 @@ def _path(
         fit, points = partial(problem.fit, penalties=penalties), []
         for price, optimum, losses in zip(prices.tolist(), optima, held_out, strict=True):
             metric = problem.metric(whole.weights(optimum.v))
-            if not metric.weights_of(problem.people.encoder).matters.any():
+            if not metric.bind(problem.people.encoder).matters.any():
                 continue
             loss, error = problem.summary(losses, counted)
             distance = problem.mean_distance(metric)

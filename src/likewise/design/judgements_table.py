@@ -163,9 +163,8 @@ def _mean_features(people: People, names: Sequence[Any], kinds: Sequence[str], g
 
 
 def _read_within(start: Metric, X: Any) -> tuple[People, Any]:
-    people = start.encode_rows(X)
-    given = start.known_weights(people.encoder)
-    if given is None or people.encoder.mixes_features:
+    given, people = start.read(X)
+    if not given.has_parts or people.encoder.mixes_features:
         raise InvalidInputError(f"start must have a weight per column; got {short_repr(start)}.")
     if start.p != 1:
         raise InvalidInputError(

@@ -61,8 +61,8 @@ class DesignProblem:
             raise InvalidInputError(f"y must hold at least two classes; got only {short_repr(model.classes_[0])}.")
         if model._classify and weights is not None and len(np.unique(y[weights > 0])) < 2:
             raise InvalidInputError("sample_weight must leave people of two classes; all but one have the weight 0.")
-        metric.bind(people.encoder).check_people(people)
-        columns = metric.weights_of(people.encoder)
+        columns = metric.bind(people.encoder)
+        columns.check_people(people)
         target = model.loss_of(y, people).target
         counts = np.ones(len(people)) if weights is None else weights
         seen = people.rows[:, columns.matters]
@@ -151,7 +151,7 @@ class DesignProblem:
 
     def mean_distance(self, metric: Metric) -> float:
         """Of two people drawn at random."""
-        columns = metric.weights_of(self.people.encoder)
+        columns = metric.bind(self.people.encoder)
         costs = Costs.of(self.people.rows, self.joint.objective.weights, columns.is_number, columns.tables)
         return costs.mean_distance(columns)
 

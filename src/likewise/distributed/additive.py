@@ -60,7 +60,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         model.n_features_in_ = len(names)
         if not isinstance(encoder, ArrayEncoder) or all(isinstance(name, str) for name in names):
             model.feature_names_in_ = np.array(names, dtype=object)  # as scikit-learn, which takes text only
-        sample = metric.encode_rows(partitions.rows_at(knot_sample(n), names), encoder)
+        sample = metric.bind(encoder).read(partitions.rows_at(knot_sample(n), names))
         ends = People.read(digest[names], encoder)
         options, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
         parts = _plan_columns(plan, sample.rows, ends.rows, n, options.knots(n, encoder.names))

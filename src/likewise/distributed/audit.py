@@ -57,7 +57,7 @@ def audit(
     reader = OutputReader.of(model, table, names, predictions, output_range)
     partitions = table.scan(reader.columns, names, categories_under(table, metric, names))
     encoder = RowEncoder(metric.encoder(partitions.digest), partitions.digest, metric)
-    weights = metric.weights_of(encoder.encoder)
+    weights = metric.bind(encoder.encoder)
     scales = encoder.template.scales(weights)
 
     n = len(partitions)

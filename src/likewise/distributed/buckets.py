@@ -66,13 +66,11 @@ class RowEncoder(Frozen):
 
     @cached_property
     def _weights(self) -> BoundMetric | None:
-        return None if self.metric is None else self.metric.weights_of(self.encoder)
+        return None if self.metric is None else self.metric.bind(self.encoder)
 
     def points(self, table: pd.DataFrame) -> Points:
         """Rows as points."""
-        people = (
-            People.read(table, self.encoder) if self.metric is None else self.metric.encode_rows(table, self.encoder)
-        )
+        people = People.read(table, self.encoder) if self._weights is None else self._weights.read(table)
         return Points.among(people, self.nullable, self._weights)
 
 

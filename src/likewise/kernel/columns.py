@@ -400,3 +400,18 @@ def _refuse_times(column: pd.Series[Any], hint: str) -> None:
         or (pd.api.types.is_object_dtype(kind) and pd.api.types.infer_dtype(column, skipna=True) in _TIMES)
     ):
         raise InvalidInputError(f"Column {column.name!r} holds dates or times. {hint}")
+
+
+def json_value(level: Any) -> dict[str, Any]:
+    """A value in JSON, and the name of its type if it is written as text.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> json_value(1), json_value("1"), json_value(Decimal("1.50"))
+    ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
+    """
+    level = level.item() if isinstance(level, np.generic) else level
+    if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
+        return {"value": level}
+    return {"value": str(level), "type": type(level).__name__}

@@ -25,20 +25,26 @@ def distances(metric: BoundMetric, a: FloatArray, b: FloatArray, caps: FloatArra
 
     `caps` are the largest terms of single columns of numbers, in the order of the columns.
     """
-    numbers = metric.is_number
-    gap = np.abs(a[..., numbers] - b[..., numbers])
-    inside = np.nan_to_num(gap) * metric.scales[numbers]
-    total = lp_norm(inside if caps is None else np.minimum(inside, caps[numbers]), metric.p)
+    numbers, each = metric.is_number, terms(metric, a, b)
     apart = np.isnan(a[..., numbers]) != np.isnan(b[..., numbers])
+    inside = np.where(apart, 0.0, each[..., numbers])
+    total = lp_norm(inside if caps is None else np.minimum(inside, caps[numbers]), metric.p)
     if apart.any():
-        total = total + (apart * np.nan_to_num(metric.missing[numbers])).sum(axis=-1)
-    plain = ~numbers
-    plain[list(metric.tables)] = False
-    if plain.any():
-        total = total + ((a[..., plain] != b[..., plain]) * metric.scales[plain]).sum(axis=-1)
-    for i in metric.tables:
-        total = total + category_gaps(metric, i, a[..., i], b[..., i]) * metric.scales[i]
-    return np.asarray(total)
+        total = total + (apart * each[..., numbers]).sum(axis=-1)
+    return np.asarray(total + each[..., ~numbers].sum(axis=-1))
+
+
+def terms(metric: BoundMetric, a: FloatArray, b: FloatArray) -> FloatArray:
+    """What each column adds, shape (..., n_columns): numbers that both have inside the norm, all else beside it."""
+    out = np.abs(a - b)
+    for i in np.flatnonzero(~metric.is_number):
+        out[..., i] = category_gaps(metric, int(i), a[..., i], b[..., i])
+    out *= metric.scales
+    unknown = np.isnan(out)
+    if unknown.any():
+        blanks = (np.isnan(a) != np.isnan(b)) * np.nan_to_num(metric.missing)
+        out = np.where(unknown, blanks, out)
+    return out
 
 
 def pairwise(metric: BoundMetric, a: FloatArray, b: FloatArray) -> FloatArray:

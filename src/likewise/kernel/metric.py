@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray
 from likewise.exceptions import InvalidInputError, InvalidTypeError, LikewiseError
 from likewise.kernel import distance
+from likewise.kernel.columns import CategoricalColumn, json_value
 from likewise.kernel.schema import Encoder, People
 
 Between = Callable[[People, People], FloatArray]
@@ -136,31 +137,34 @@ class BoundMetric(Frozen):
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """The schema, scales and tables, as plain values for JSON: all that another reader needs to compute D.
+        """The schema, weights and tables for JSON: all that another reader needs to compute D.
+
+        ``"p"`` may be ``"inf"``, and ``"missing"`` is null where missing numbers are refused. ``"distances"`` are
+        shares of the weight between ``"categories"``, in their order, then a missing one (if the column has it), and
+        unseen ones last.
 
         Examples
         --------
         >>> from likewise import WeightedLp
         >>> metric = WeightedLp({"age": 0.1})
         >>> metric.bind(metric.encoder()).to_dict()
-        {'p': 1.0, 'columns': [{'name': 'age', 'kind': 'number', 'scale': 0.1}]}
+        {'p': 1.0, 'columns': [{'column': 'age', 'kind': 'numeric', 'weight': 0.1, 'missing': None}]}
         """
-        p = "infinity" if np.isinf(self.p) else self.p
-        return {"p": p, "columns": list(self._columns())}
-
-    def _columns(self) -> Iterator[dict[str, Any]]:
-        for i, column in enumerate(self.schema.columns):
-            kind = "number" if self.is_number[i] else "codes"
-            out: dict[str, Any] = {"name": self.schema.names[i], "kind": kind, "scale": float(self.scales[i])}
-            if not self.is_number[i]:
-                out["levels"] = [*getattr(column, "levels", ())]
-            elif column.categories is not None:
-                out["levels"] = [*column.categories]
-            if self.is_number[i] and not np.isnan(self.missing[i]):
-                out["missing"] = float(self.missing[i])
-            if i in self.tables:
-                out["shares"] = self.tables[i].tolist()
-            yield out
+        columns = []
+        for i, (name, column) in enumerate(zip(self.schema.names, self.schema.columns, strict=True)):
+            entry: dict[str, Any] = {
+                "column": str(name),
+                "kind": "numeric" if self.is_number[i] else "categorical",
+                "weight": float(self.weights[i]),
+                "missing": None if np.isnan(self.missing[i]) else float(self.missing[i]),
+            }
+            if i in self.tables and isinstance(column, CategoricalColumn):
+                entry["distances"] = self.tables[i].tolist()
+                entry["categories"] = [json_value(level) for level in column.levels]
+            if self.is_number[i] and column.categories is not None:
+                entry["order"] = [json_value(level) for level in column.categories]
+            columns.append(entry)
+        return {"p": "inf" if np.isinf(self.p) else self.p, "columns": columns}
 
     # -- people --------------------------------------------------------------------------------------------------------
 
@@ -201,6 +205,10 @@ class BoundMetric(Frozen):
     def distances(self, a: FloatArray, b: FloatArray, caps: FloatArray | None = None) -> FloatArray:
         """Distances between encoded people along the last axis, with broadcasting (`likewise.kernel.distance`)."""
         return distance.distances(self, a, b, caps)
+
+    def terms(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """What each column adds to the distance of encoded people, along the last axis."""
+        return distance.terms(self, a, b)
 
     def pairwise(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Distances between every row of `a` and every row of `b`."""

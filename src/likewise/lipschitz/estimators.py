@@ -120,7 +120,7 @@ class _Lipschitz(ConstrainedEstimator):
         n_outputs: int = 1,
         output_range: tuple[float, float] | None = None,
     ) -> LipschitzScorer:
-        columns = metric.weights_of(people.encoder)
+        columns = metric.bind(people.encoder)
         columns.refuse_tables("a network")
         used = np.flatnonzero(columns.matters)
         samples = WeightedSamples.from_data(people.rows[:, used], targets, weights)

@@ -184,10 +184,9 @@ class Metric(ABC):
         bound = self.bind(self.encoder(X))
         return bound, bound.read(X)
 
-    def encode_rows(self, X: Any, encoder: Encoder | None = None) -> People:
-        """Validate and encode people, with a given encoder or one learned from them."""
-        encoder = self.encoder(X) if encoder is None else encoder
-        return self.bind(encoder).read(X)
+    def encode_rows(self, X: Any) -> People:
+        """Validate and encode people, with an encoder learned from them."""
+        return self.read(X)[1]
 
     def check_axioms(self, people: People) -> None:  # noqa: B027  # weights always define a distance
         """Raise if the axioms of a distance fail on these people; for functions."""

@@ -51,15 +51,15 @@ class Anchors:
         cls, people: People, weights: FloatArray | None, metric: Metric, n_anchors: Any, rng: np.random.Generator
     ) -> Anchors:
         """Take all distinct people of positive weight, or `n_anchors` of them at random, whatever the order of rows."""
-        rows, columns = people.rows, metric.known_weights(people.encoder)
-        if columns is not None:
-            rows = rows[:, columns.matters]
+        rows, bound = people.rows, metric.bind(people.encoder)
+        if bound.has_parts:
+            rows = rows[:, bound.matters]
         rows = np.where(np.isnan(rows), np.inf, rows)
         used = np.arange(len(rows)) if weights is None else np.flatnonzero(weights > 0)
         groups = groups_of(rows[used])
         n = len(groups.first)
         chosen = np.lexsort(rows[used[groups.first]].T[::-1]) if rows.shape[1] else np.arange(n)
-        scanned = columns is None or columns.tables
+        scanned = not bound.has_parts or bound.tables
         n_chosen = min(n, _MAX_ANCHORS_OF_FUNCTION if scanned else _MAX_ANCHORS)
         if n_anchors != "auto":
             n_chosen = int(n_anchors)

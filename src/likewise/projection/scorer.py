@@ -33,7 +33,7 @@ def default_base(metric: Metric, encoder: Encoder, n_people: float, *, classify:
 
     Both are None for a metric without weights of single columns.
     """
-    if metric.known_weights(encoder) is None or encoder.mixes_features:
+    if not metric.weighs_columns or encoder.mixes_features:
         return None, None
     from likewise.additive.binning import knots_for
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor

@@ -66,13 +66,8 @@ def _apart(
     data: ReportData, people: People, columns: list[ColumnView], both: list[int], first: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Columns in which two people differ: all that must not matter, all those named `first`, then what counts most."""
-    weights = data.metric.weights_of(people.encoder)
-    one, other = people.rows[both]
-    gaps = np.where(weights.is_number, np.abs(one - other), one != other)
-    for i in weights.tables:
-        gaps[i] = weights.category_gaps(i, one[i], other[i])
-    parts = np.where(np.isnan(gaps), weights.missing, gaps * weights.scales)  # a number that one of them lacks
-    order = np.lexsort((-parts, weights.matters))
+    bound, (one, other) = data.metric.bind(people.encoder), people.rows[both]
+    order = np.lexsort((-bound.terms(one, other), bound.matters))
     apart = [(columns[i], one[i], other[i]) for i in order]
     apart = [(column, a, b) for column, a, b in apart if column.known(a) != column.known(b)]
     leading = [entry for entry in apart if not entry[0].weight]

@@ -130,11 +130,11 @@ class ColumnView:
 def columns_of(data: ReportData, people: People) -> list[ColumnView]:
     """The columns of the report's metric, as some people are encoded."""
     encoder: Any = people.encoder
-    weights = data.metric.weights_of(encoder)
+    weights = data.metric.bind(encoder)
     rates = data.metric.describe().set_index("column").loc[encoder.names]
     typical = np.where(encoder.is_number, _typical(people.rows), 1.0)
     counts = typical * weights.scales
-    revealed = None if data.revealed is None else data.revealed.weights_of(encoder).scales
+    revealed = None if data.revealed is None else data.revealed.bind(encoder).scales
     longest = max(counts.max(), 0.0 if revealed is None else (typical * revealed).max())
     return [
         ColumnView(

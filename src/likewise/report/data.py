@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import UNSEEN
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 from likewise.metrics.table import TableMetric
@@ -219,9 +221,14 @@ class ReportData:
     date: str = ""
     n_population: int | None = None
 
+    @cached_property
+    def bound(self) -> BoundMetric:
+        """The metric of the people."""
+        return self.metric.bind(self.people.encoder)
+
     def __post_init__(self) -> None:
         check_table_metric(self.metric)
-        self.metric.bind(self.people.encoder).check_people(self.people)
+        self.bound.check_people(self.people)
         if (self.people.rows[:, ~self.people.encoder.is_number] == UNSEEN).any():
             raise InvalidInputError("people must be coded with all of their categories; use metric.encode_rows(table).")
         if self.guarantee is not None and not self.metric.is_learned_as(self.guarantee.metric):

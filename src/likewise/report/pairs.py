@@ -44,7 +44,7 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
     0      0      1        0.08       0.1
     """
     chosen = evenly_spaced(len(people), _PEOPLE)
-    rows, shares, weights = people.rows[chosen], answers[chosen], metric.weights_of(people.encoder)
+    rows, shares, weights = people.rows[chosen], answers[chosen], metric.bind(people.encoder)
     half = 1.0 if shares.shape[1] == 1 else 0.5
     best = np.empty((0, 5))
     for start in range(0, len(rows), _BLOCK):
@@ -78,7 +78,7 @@ def first_pair(data: ReportData) -> dict[str, Any]:
     first, second = np.triu_indices(len(sample), 1)
     a, b = sample[first], sample[second]
     rows = data.people.rows
-    distances = data.metric.weights_of(data.people.encoder).distances(rows[a], rows[b])
+    distances = data.bound.distances(rows[a], rows[b])
     if {"before", "after"} <= shares.keys():
         excess = data.differences("before", a, b) - distances
         kept = data.differences("after", a, b) <= distances + data.epsilon + _ROUNDING

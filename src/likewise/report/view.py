@@ -89,10 +89,9 @@ def _rows(data: ReportData) -> str:
 
 def _mean_distance(data: ReportData) -> float:
     """Mean distance of two people drawn at random, by the report's metric."""
-    rows, encoder = data.people.rows, data.people.encoder
+    rows, columns = data.people.rows, data.bound
     shares = np.full(len(rows), 1 / max(1, len(rows)))
-    columns = data.metric.weights_of(encoder)
-    return Costs.of(rows, shares, encoder.is_number, columns.tables).mean_distance(columns)
+    return Costs.of(rows, shares, columns.is_number, columns.tables).mean_distance(columns)
 
 
 def _decisions(costs: DecisionCosts) -> dict[str, Any]:
@@ -133,7 +132,7 @@ def _pair_charts(data: ReportData) -> dict[str, Any] | None:
     if len(data.sample) < 2 or not data.shares:
         return None
     a, b = (data.sample[side] for side in np.triu_indices(len(data.sample), 1))
-    distances = data.metric.weights_of(data.people.encoder).distances(data.people.rows[a], data.people.rows[b])
+    distances = data.bound.distances(data.people.rows[a], data.people.rows[b])
     gaps = {name: data.differences(name, a, b) for name in data.shares}
     limit = charts.axis_limit(max(float(gap.max()) for gap in gaps.values()))
     return {

@@ -511,7 +511,7 @@ def _describe(
         blank = np.isnan(points.people.rows[:, raised])
         tight = ~(blank[a] != blank[b]).any(axis=1)
         pairs, differences, a, b = pairs[tight], differences[tight], a[tight], b[tight]
-    weights = metric.weights_of(points.people.encoder)
+    weights = metric.bind(points.people.encoder)
     gaps = people.shapes.gaps(points.X[a], points.X[b])[:, : len(points.kinds)] * points.scales(weights)
     forced = [", ".join(dict.fromkeys(points.name(int(i)) for i in np.flatnonzero(part))) for part in gaps]
     frame = pd.DataFrame(

@@ -89,7 +89,7 @@ class CategoryShapes:
             return cls(kinds)
         found: list[ColumnShape] = []
         place = len(kinds)
-        for i, table in metric.weights_of(encoder).tables.items():
+        for i, table in metric.bind(encoder).tables.items():
             if encoder.names[i] in free:
                 found.append(ColumnShape.with_free_groups(i, table < 1, place))
                 place += 1

@@ -122,7 +122,7 @@ def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
 
 def _categories(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     scorer, points = model._scorer(), signs @ shape.values
-    weights = scorer.guarantee.metric.weights_of(model.encoder_)
+    weights = scorer.guarantee.metric.bind(model.encoder_)
     allowed = scorer.unit * float(weights.scales[shape.column])
     binds = binding_levels(points, allowed, weights.tables.get(shape.column))
     order = np.argsort(points, kind="stable")

@@ -16,8 +16,9 @@ from likewise._validation import LARGEST, PATH
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee, level_names
 from likewise.additive.shapes import Shape, SumOfShapes
 from likewise.exceptions import FileError, InvalidInputError
-from likewise.kernel.columns import CategoricalColumn, LevelIndex, NumericColumn
+from likewise.kernel.columns import CategoricalColumn, LevelIndex, NumericColumn, json_value
 from likewise.kernel.links import LINKS
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import ArrayEncoder, Encoder, TableEncoder
 from likewise.metrics.base import Metric
 from likewise.metrics.table import TableMetric
@@ -63,51 +64,19 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
         "bits": scorer.model.bits,
         "intercept": (signs @ scorer.model.intercepts).astype(kind).tolist(),
         "columns": columns,
-        "metric": metric_document(scorer.guarantee.metric, encoder),
+        "metric": metric_document(scorer.guarantee.metric.bind(encoder)),
         "guarantee": guarantee_document(scorer, encoder),
     }
 
 
-def json_value(level: Any) -> dict[str, Any]:
-    """A value in JSON, and the name of its type if it is written as text.
-
-    Examples
-    --------
-    >>> from decimal import Decimal
-    >>> json_value(1), json_value("1"), json_value(Decimal("1.50"))
-    ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
-    """
-    level = level.item() if isinstance(level, np.generic) else level
-    if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
-        return {"value": level}
-    return {"value": str(level), "type": type(level).__name__}
-
-
-def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
-    """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused.
-
-    ``"distances"`` are shares of the weight between ``"categories"``, in their order, then a missing one (if the card
-    has it), and unseen ones last.
-    """
-    weights, units, columns = metric.weights_of(encoder), getattr(metric, "units", {}), []
-    for i, (name, column) in enumerate(zip(encoder.names, encoder.columns, strict=True)):
-        entry: dict[str, Any] = {
-            "column": str(name),
-            "kind": "numeric" if weights.is_number[i] else "categorical",
-            "weight": float(weights.weights[i]),
-            "missing": None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
-        }
-        if i in weights.tables and isinstance(column, CategoricalColumn):
-            entry["distances"] = weights.tables[i].tolist()
-            entry["categories"] = [json_value(level) for level in column.levels]
-        if name in units:
-            entry["unit"] = units[name]
-        if name in metric.zero_reasons:
-            entry["zero_reason"] = metric.zero_reasons[name]
-        if weights.is_number[i] and column.categories is not None:
-            entry["order"] = [json_value(level) for level in column.categories]
-        columns.append(entry)
-    return {"p": "inf" if np.isinf(weights.p) else weights.p, "columns": columns}
+def metric_document(metric: BoundMetric) -> dict[str, Any]:
+    """The parts of the metric, which a proof needs, with the units and reasons of its description."""
+    document, described = metric.to_dict(), metric.description
+    units = getattr(described, "units", {})
+    for name, entry in zip(metric.schema.names, document["columns"], strict=True):
+        entry |= {"unit": units[name]} if name in units else {}
+        entry |= {"zero_reason": described.zero_reasons[name]} if name in described.zero_reasons else {}
+    return document
 
 
 def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, Any]:
@@ -190,7 +159,7 @@ def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
     )
     encoder = TableEncoder(tuple(columns), tuple(table.hidden))
     table = table.learned(encoder)
-    found = table.weights_of(encoder).tables
+    found = table.bind(encoder).tables
     for i, entry in enumerate(entries):
         if "distances" in entry and not np.array_equal(found.get(i, ()), entry["distances"]):
             raise InvalidInputError(

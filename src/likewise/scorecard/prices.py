@@ -37,7 +37,7 @@ def column_prices(model: Any, X: Any, y: Any, sample_weight: Any, cv: int | None
         weights = check_sample_weight(sample_weight, len(people))
     n_folds = None if cv is None else check_count("cv", cv, min_value=2)
     gains = weight_gains(model, people, y, weights)
-    columns, names, rows = metric.weights_of(people.encoder), people.encoder.names, []
+    columns, names, rows = metric.bind(people.encoder), people.encoder.names, []
     matters: list[int] = np.flatnonzero(columns.matters).tolist()
     costs = {} if n_folds is None else _costs(model, people, y, weights, n_folds, matters)
     for i in matters:
@@ -128,7 +128,7 @@ def _held_out(
 ) -> FloatArray:
     """Brier score or squared error of each person, by a card that was fitted without them; NaN if there is none."""
     losses = np.full(len(y), np.nan)
-    matters = metric.weights_of(people.encoder).matters.any()
+    matters = metric.bind(people.encoder).matters.any()
     for fold in np.unique(folds):
         out = folds == fold
         kept = np.flatnonzero(~out)

@@ -83,7 +83,7 @@ def _card(rows: list[tuple[Any, ...]], scorer: AdditiveScorer) -> Scorecard:
 def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, function: int) -> FloatArray:
     """Largest rise over each gap between knots that a function may have, by its budget and by the missing weight."""
     assert shape.knots is not None
-    weights = scorer.guarantee.metric.weights_of(encoder)
+    weights = scorer.guarantee.metric.bind(encoder)
     scale = scorer.unit * weights.scales[shape.column] * scorer.budgets[function, shape.column]
     return np.asarray(np.minimum(scale * np.diff(shape.knots), allowed_range(scorer, encoder, shape)))
 
@@ -92,11 +92,11 @@ def allowed_range(scorer: AdditiveScorer, encoder: Encoder, shape: Shape) -> flo
     """Largest difference of points between two numbers: twice that allowed between a number and a missing one."""
     if shape.other is None:
         return np.inf
-    return 2 * scorer.unit * float(scorer.guarantee.metric.weights_of(encoder).missing[shape.column])
+    return 2 * scorer.unit * float(scorer.guarantee.metric.bind(encoder).missing[shape.column])
 
 
 def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatArray) -> Iterator[tuple[Any, ...]]:
-    weights, name = scorer.guarantee.metric.weights_of(encoder), encoder.names[shape.column]
+    weights, name = scorer.guarantee.metric.bind(encoder), encoder.names[shape.column]
     levels, points = level_names(encoder, shape.column), signs @ shape.values
     if shape.knots is None:
         assert levels is not None
@@ -156,7 +156,7 @@ def _names(knots: FloatArray, levels: list[Any] | None) -> list[str]:
 
 def _points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
     """The card as a lender prints it: one row per line between knots, category and missing number."""
-    weights = scorer.guarantee.metric.weights_of(encoder)
+    weights = scorer.guarantee.metric.bind(encoder)
     rows: list[tuple[Any, ...]] = [
         (BASE, "everybody", int(scorer.model.intercepts[0]), int(scorer.model.intercepts[0]), 0.0, False)
     ]

@@ -68,10 +68,10 @@ class LearningProblem:
     @property
     def zero_weight_columns(self) -> list[Any]:
         """Columns that must not matter; empty for a metric without weights."""
-        weights = self.metric.known_weights(self.people.encoder)
-        if weights is None or self.people.encoder.mixes_features:
+        bound = self.metric.bind(self.people.encoder)
+        if not bound.has_parts or bound.schema.mixes_features:
             return []
-        return [name for name, used in zip(self.table.columns, weights.matters, strict=True) if not used]
+        return [name for name, used in zip(self.table.columns, bound.matters, strict=True) if not used]
 
     @property
     def categorical_columns(self) -> list[Any]:

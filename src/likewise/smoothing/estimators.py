@@ -151,7 +151,7 @@ class _Smoothed(WrapsEstimator):
         n_draws = None if self.n_draws == "auto" else int(self.n_draws)
         epsilon, delta = float(self.epsilon), float(self.delta)
         state = check_random(self.random_state)
-        seed, columns, votes = seed_from(state), metric.weights_of(people.encoder), self._vote_spec()
+        seed, columns, votes = seed_from(state), metric.bind(people.encoder), self._vote_spec()
         weighted, numeric = repeat_by_weight(people, weights), is_numeric(people, columns)
 
         def fit_noise(noise: Noise | type[Noise]) -> Perturbation:

@@ -100,9 +100,13 @@ def bound_box(  # type: ignore[no-untyped-def]
     here = np.empty((n_stats, n_cells))
     free = np.empty((n_stats, n_vars))
     limited = np.zeros(n_vars, dtype=np.int64)
+    read = np.zeros(n_vars, dtype=np.int64)  # the last tree, counted from 1, that reads a variable
+    other = np.zeros((n_stats, n_vars))  # of trees that do not: the same for all of its cells
+    seen, own = np.zeros(len(mask_var), dtype=np.int64), np.empty(len(mask_var), dtype=np.int64)
+    largest = np.empty((len(mask_var), n_stats))  # over the pieces of a tree with a mask: many share one
     for t in range(len(tree_start) - 1):
-        here[:] = -np.inf
         free[:] = -np.inf
+        n_own = 0
         for q in range(tree_start[t], tree_start[t + 1]):
             there = True
             for c in range(con_start[q], con_start[q + 1]):
@@ -112,7 +116,17 @@ def bound_box(  # type: ignore[no-untyped-def]
             if not there:
                 continue
             for c in range(con_start[q], con_start[q + 1]):
-                limited[mask_var[con_mask[c]]] = q + 1
+                m = con_mask[c]
+                v = mask_var[m]
+                limited[v] = q + 1
+                if seen[m] != t + 1:
+                    seen[m] = t + 1
+                    largest[m] = -np.inf
+                    own[n_own] = m
+                    n_own += 1
+                if read[v] != t + 1:
+                    read[v] = t + 1
+                    here[:, start[v] : start[v + 1]] = -np.inf
             for s in range(n_stats):
                 # All four are maxima: of d, -a, a and b.
                 if s == D_HIGH:
@@ -127,15 +141,22 @@ def bound_box(  # type: ignore[no-untyped-def]
                     if limited[v] != q + 1 and value > free[s, v]:
                         free[s, v] = value
                 for c in range(con_start[q], con_start[q + 1]):
-                    m = con_mask[c]
-                    for i in range(mask_start[m], mask_start[m + 1]):
-                        if value > here[s, mask_cells[i]]:
-                            here[s, mask_cells[i]] = value
-        for s in range(n_stats):
-            for v in range(n_vars):
+                    largest[con_mask[c], s] = max(value, largest[con_mask[c], s])
+        for m in own[:n_own]:
+            for s in range(n_stats):
+                for i in range(mask_start[m], mask_start[m + 1]):
+                    here[s, mask_cells[i]] = max(largest[m, s], here[s, mask_cells[i]])
+        for v in range(n_vars):
+            for s in range(n_stats):
+                if read[v] != t + 1:
+                    other[s, v] += free[s, v]
+                    continue
                 for k in range(start[v], start[v + 1]):
                     if box[k]:
                         sums[s, k] += max(free[s, v], here[s, k])
+    for v in range(n_vars):
+        for s in range(n_stats):
+            sums[s, start[v] : start[v + 1]] += other[s, v]
     least = np.zeros(len(cost_vars))
     cell_cost = np.zeros(n_cells)
     for c in range(len(cost_vars)):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from likewise.exceptions import InvalidInputError, LikewiseError
+from likewise.kernel.columns import UNSEEN
 from likewise.pairs.model_outputs import as_shares
 from likewise.workbench.engine import BOOSTING, GUARANTEED, Engine
 from likewise.workbench.figures import output_gaps
@@ -39,21 +40,18 @@ def compare(engine: Engine, sheet: Sheet, model: Any, a: Any, b: Any) -> dict[st
     """
     frame = pd.concat([_frame(engine, side) for side in (a, b)], ignore_index=True)
     rows = engine.encoder.encode(frame)
-    columns = sheet.metric.weights_of(engine.encoder)
+    columns = sheet.metric.bind(engine.encoder)
     blank = np.isnan(rows)
     refused = [n for i, n in enumerate(engine.names) if blank[0, i] != blank[1, i] and np.isnan(columns.missing[i])]
     if refused:
         raise InvalidInputError(f"{refused[0]} must be given for both people: nobody in the table is without it.")
-    parts = []
+    terms, parts = columns.terms(rows[0], rows[1]), []
     for name in map(str, engine.X.columns):
         i = engine.names.index(name)
-        if not columns.is_number[i]:  # by their texts: all categories that are not in the table have one code
-            part = float(columns.scales[i]) if shown(frame[name][0]) != shown(frame[name][1]) else 0.0
-        elif blank[0, i] != blank[1, i]:
-            part = float(columns.missing[i])
-        else:
-            part = 0.0 if blank[0, i] else float(columns.scales[i] * abs(rows[0, i] - rows[1, i]))
-        parts.append({"column": name, "points": part})
+        # All categories that are not in the table have one code.
+        unseen = rows[0, i] == rows[1, i] == UNSEEN and not columns.is_number[i]
+        unseen = unseen and shown(frame[name][0]) != shown(frame[name][1])
+        parts.append({"column": name, "points": float(columns.scales[i] if unseen else terms[i])})
     found: dict[str, Any] = {
         "parts": parts,
         "distance": sum(part["points"] for part in parts),

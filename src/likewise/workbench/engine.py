@@ -251,7 +251,7 @@ class Engine:
 
     def fit(self, metric: TableMetric, rows: Any = None) -> Any:
         """A card within the metric; None if no column matters."""
-        matters = [self.names[i] for i in np.flatnonzero(metric.weights_of(self.encoder).matters)]
+        matters = [self.names[i] for i in np.flatnonzero(metric.bind(self.encoder).matters)]
         if not matters:
             return None
         X, y = self.X, self.problem.y
@@ -377,7 +377,7 @@ class Engine:
 
     def mean_distance(self, metric: TableMetric) -> float:
         """Of two people drawn at random."""
-        columns = metric.weights_of(self.encoder)
+        columns = metric.bind(self.encoder)
         return float(columns.scales @ self.costs.weights + np.nan_to_num(columns.missing) @ self.costs.missing)
 
     def scores_of_today(self, sheet: Sheet) -> tuple[str, FloatArray] | None:
@@ -397,7 +397,7 @@ class Engine:
         found: dict[str, Any] = {"mean_distance": self.mean_distance(metric), "bound_share": None, "today": None}
         if not len(self.pairs.a):
             return found
-        distances = self.pairs.distances(metric.weights_of(self.encoder))
+        distances = self.pairs.distances(metric.bind(self.encoder))
         found |= {"bound_share": float((distances < 1).mean()), "n_pairs": len(distances), "n_paired": self.pairs.n}
         today = self.scores_of_today(sheet)
         if today is None:
