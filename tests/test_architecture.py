@@ -165,3 +165,24 @@ def test_bound_metrics_are_made_in_the_kernel_alone(path):
 
 def test_control_a_bound_metric_made_elsewhere_is_caught():
     assert list(made("x = 1\nkernel.metric.BoundMetric(1)\nBoundMetric()", "BoundMetric")) == [2, 3]
+
+
+MOST_BINDINGS = 53
+"""Calls outside `kernel` and `metrics` that bind a metric; lower it when some go. Each should be where people enter."""
+
+
+def bindings(source):
+    return [line for name in ("bind", "weights_of", "known_weights") for line in made(source, name)]
+
+
+def test_metrics_are_bound_in_fewer_and_fewer_places():
+    """Code that is handed a bound metric cannot bind it to other columns than its caller did."""
+    outside = [path for path in modules() if package_of(path) not in ("kernel", "metrics")]
+    found = {
+        str(path.relative_to(ROOT)): n for path in outside if (n := len(bindings(path.read_text(encoding="utf-8"))))
+    }
+    assert sum(found.values()) <= MOST_BINDINGS, found
+
+
+def test_control_what_binds_is_counted():
+    assert bindings("metric.bind(schema)\nguarantee.metric.weights_of(encoder)\nbound.read(X)") == [1, 2]
