@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -50,15 +51,21 @@ BLOCK = 16_384  # people scored at a time, which bounds the memory for their int
 class Scorer(Frozen, ABC):
     """The immutable result of `fit`: computes the outputs.
 
+    Its fields are evidence: the numbers of the model, and with them the metric that they were made for. The guarantee
+    follows from them by a rule of the kernel, after `fit` as after loading: it is never stored.
+
     Every method is abstract, so that a wrapper around another scorer cannot forget to delegate one. `PlainScorer` has
     defaults for a scorer that wraps no other.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
     """
 
-    guarantee: Guarantee
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What follows from the evidence; `UnprovableError` if nothing does."""
+        return self.prove()
+
+    @abstractmethod
+    def prove(self) -> Guarantee:
+        """Apply the rule (`likewise.kernel.rules`) to the evidence."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.guarantee.level}, epsilon {self.guarantee.epsilon:.3g}>"
