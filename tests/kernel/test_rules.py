@@ -17,9 +17,11 @@ from likewise import (
     TableMetric,
     ThresholdDecision,
     WeightedLp,
+    load_model,
+    save_model,
 )
 from likewise.dummy import ConstantClassifier, ConstantRegressor
-from likewise.exceptions import InvalidInputError, UnprovableError
+from likewise.exceptions import FileError, InvalidInputError, UnprovableError
 from likewise.kernel import rules
 from likewise.kernel.bounds import Bound
 from likewise.kernel.concentration import FixedDraws
@@ -359,3 +361,17 @@ def test_bands_that_overlap_or_are_none_are_refused(changes):
     scorer = ThresholdDecision.from_model(model, threshold=0.6, width=0.2).scorer_
     assert scorer.prove().bound(0.05) == pytest.approx(np.tanh(0.05 * 0.2) / 0.2)
     refused(forged(scorer, **changes).prove)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_holds_numbers_and_the_guarantee_is_proven_when_it_is_read(tmp_path):
+    model, path = AdditiveClassifier(TABLE_METRIC, penalty=1e-4).fit(TABLE, Y), tmp_path / "model.skops"
+    save_model(model, path)
+    assert load_model(path).guarantee_ == model.guarantee_
+    model.scorer_ = forged(with_shape(model.scorer_, "number", values=lambda v: 20 * v), guarantee=model.guarantee_)
+    assert model.guarantee_.level == "exact"  # nobody has looked yet
+    save_model(model, path)
+    with pytest.raises(FileError, match=r"outside its metric.*of what the metric allows"):
+        load_model(path)

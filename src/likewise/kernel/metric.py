@@ -59,7 +59,7 @@ class BoundMetric(Frozen):
 
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
-            raise TypeError("A BoundMetric is made by metric.bind(schema) alone.")
+            raise InvalidTypeError("A BoundMetric is made by metric.bind(schema) alone.")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"description": self.description, "schema": self.schema}
@@ -247,7 +247,7 @@ def bind(
     if missing is None:
         missing = np.full(n, np.nan if function is None else 0.0)
     if (weights is None) == (function is None):
-        raise TypeError("A metric has either weights or a function.")
+        raise InvalidTypeError("A metric has either weights or a function.")
     costs = np.nan_to_num(missing, posinf=np.inf, neginf=-np.inf)
     for name, each in (("weights", weights), ("missing", costs)):
         if each is not None and (each.shape != (n,) or not ((each >= 0) & np.isfinite(each)).all()):

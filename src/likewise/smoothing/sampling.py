@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise.exceptions import UnprovableError
 from likewise.inspection.prediction import Vote
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.concentration import Schedule
@@ -93,7 +94,8 @@ class NumberNoise(Perturbation):
     @property
     def metric(self) -> BoundMetric:  # type: ignore[override]
         """That of the noise."""
-        assert isinstance(self.noise.metric, BoundMetric)
+        if not isinstance(self.noise.metric, BoundMetric):
+            raise UnprovableError(f"{self.noise!r} is about columns by their position, and not bound to those of X.")
         return self.noise.metric
 
     @property
