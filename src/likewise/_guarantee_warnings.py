@@ -117,4 +117,4 @@ def _frames_to_caller() -> int:
 def _some_distances(guarantee: Guarantee, people: People) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Distances of a fixed sample of up to `_PAIRS` pairs."""
     a, b = some_pairs(len(people), _PAIRS)
-    return np.asarray(guarantee.bound_metric.between(people.take(a), people.take(b)))
+    return np.asarray(guarantee.metric.bind(people.encoder).between(people.take(a), people.take(b)))
