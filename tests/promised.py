@@ -15,7 +15,7 @@ def promise(metric, curve=None, level="exact", basis="By hand.", *numbers, **mor
     bound = (
         metric.bind(metric.encoder())
         if isinstance(metric, WeightedLp)
-        else SimpleNamespace(description=metric, is_of=metric.__eq__)
+        else SimpleNamespace(description=metric, is_of=metric.__eq__, schema=SimpleNamespace(raw_labels=None))
     )
     return Guarantee(bound, curve or Bound(), level, basis, *numbers, **more, seal=SEAL)
 
