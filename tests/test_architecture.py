@@ -147,21 +147,58 @@ def test_control_a_model_that_is_asked_elsewhere_is_caught(line):
     assert list(asking("self.predict_proba(X); answers(model, X, 'predict'); hasattr(model, 'predict')")) == []
 
 
-# -- a metric is described, then bound once ----------------------------------------------------------------------------
+# -- one place that makes guarantees -----------------------------------------------------------------------------------
+
+SEALED = {"Guarantee", "BoundMetric"}
+LEAVES = {"exceptions", "_typing", "_frozen", "_html", "_validation", "kernel"}
 
 
-def made(source, name):
-    """Lines that call a class by its name."""
+def made(source):
+    """Lines that make something sealed, or take the seal."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if name in SEALED or (name == "__new__" and getattr(getattr(node.func, "value", None), "id", "") in SEALED):
+                yield node.lineno
+        elif isinstance(node, ast.ImportFrom) and any("SEAL" in alias.name for alias in node.names):
             yield node.lineno
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_bound_metrics_are_made_in_the_kernel_alone(path):
-    if package_of(path) != "kernel":
-        assert list(made(path.read_text(encoding="utf-8"), "BoundMetric")) == []
+def test_only_the_kernel_makes_guarantees_and_it_rests_on_nothing_else_of_ours(path):
+    source = path.read_text(encoding="utf-8")
+    if package_of(path) == "kernel":
+        assert {*imported_packages(source)} <= LEAVES
+    else:
+        assert list(made(source)) == []
 
 
-def test_control_a_bound_metric_made_elsewhere_is_caught():
-    assert list(made("x = 1\nkernel.metric.BoundMetric(1)\nBoundMetric()", "BoundMetric")) == [2, 3]
+def test_control_a_guarantee_that_is_made_elsewhere_is_caught():
+    for line in ("Guarantee(m, c)", "g = kernel.Guarantee(m)", "BoundMetric(d)", "Guarantee.__new__(Guarantee)"):
+        assert list(made(line)) == [1]
+    assert list(made("from likewise.kernel.guarantee import SEAL, Guarantee")) == [1]
+    assert list(made("from likewise.kernel.guarantee import Guarantee\nx: Guarantee = rules.constant(m, c)")) == []
+    assert {*imported_packages("def f():\n    from likewise.metrics.base import Metric")} - LEAVES == {"metrics"}
+
+
+MOST_BINDINGS = 46
+"""Calls outside `kernel` and `metrics` that bind a metric; lower it when some go. Each should be where people enter."""
+
+
+def bindings(source):
+    """Lines that call a method which binds."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    return [call.lineno for call in calls if getattr(call.func, "attr", "") == "bind"]
+
+
+def test_metrics_are_bound_in_fewer_and_fewer_places():
+    """Code that is handed a bound metric cannot bind it to other columns than its caller did."""
+    outside = [path for path in modules() if package_of(path) not in ("kernel", "metrics")]
+    found = {
+        str(path.relative_to(ROOT)): n for path in outside if (n := len(bindings(path.read_text(encoding="utf-8"))))
+    }
+    assert sum(found.values()) <= MOST_BINDINGS, found
+
+
+def test_control_what_binds_is_counted():
+    assert bindings("metric.bind(schema)\nguarantee.metric.bind(encoder).scales\nbound.read(X)") == [1, 2]

@@ -38,8 +38,9 @@ from likewise.cli.batch_scoring import keyed_decisions
 from likewise.dummy import ConstantClassifier as ConstantOfAll
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
-from likewise.kernel.guarantee import Guarantee
 from likewise.projection import scorer as projected
+from promised import Promised
+from promised import promise as promised_guarantee
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -250,7 +251,7 @@ def test_nothing_fitted_is_there_before_fit():
 # -- a new method needs one class for what was learned and one method ------------------------------------------------
 
 
-class Constant(PlainScorer):
+class Constant(Promised):
     def estimate(self, people, *, verbose=False):
         return Estimate.certain(np.full((len(people), 2), 0.5))
 
@@ -263,7 +264,7 @@ class ConstantClassifier(ConstrainedClassifier):
         self.metric = metric
 
     def learn(self, people, y, weights, metric):
-        return Constant(Guarantee(metric, Bound(), "exact", "It is a constant."))
+        return Constant(promised_guarantee(metric, Bound(), "exact", "It is a constant."))
 
 
 class FailingClassifier(ConstantClassifier):
@@ -294,7 +295,7 @@ def test_equal_people_have_equal_chances_and_draws_of_their_own():
     assert not too_few(differ, n, 0.48)
 
 
-HOOKS = ("estimate", "visible", "reads_tables", "breakpoints", "draw", "distance_to_tie")
+HOOKS = ("prove", "estimate", "visible", "reads_tables", "breakpoints", "draw", "distance_to_tie")
 
 
 def own_scorers(kind=Scorer):
@@ -336,8 +337,8 @@ def test_control_a_wrapper_that_forgets_something_cannot_be_made():
         def visible(self, people):
             return self.scorer.visible(people)
 
-    with pytest.raises(TypeError, match="breakpoints, distance_to_tie, draw, reads_tables"):
-        Forgetful(None, None)
+    with pytest.raises(TypeError, match="breakpoints, distance_to_tie, draw, prove, reads_tables"):
+        Forgetful(None)
 
 
 def test_equal_people_have_the_same_visible_bytes_in_every_method():

@@ -14,7 +14,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from likewise import (
     AdditiveClassifier,
     Gaussian,
-    Guarantee,
     Laplace,
     ProjectedClassifier,
     RecalibratedClassifier,
@@ -26,6 +25,7 @@ from likewise import (
 from likewise.kernel.bounds import BandBound, Bound, Erf, GaussianBound, LaplaceBound, LoosenedBound, Tanh
 from likewise.kernel.certificate import Estimate, certify
 from likewise.kernel.links import LINKS
+from promised import promise
 
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.VacuousGuaranteeWarning")
 
@@ -67,7 +67,7 @@ def certificate_of(curve, h, z, *, complement=True):
     """As a scorer computes it: both probabilities with what digits they have, or one of them as 1 minus the other."""
     second = np.asarray(h(np.asarray(z, dtype=float)), dtype=float)
     first = 1 - second if complement else np.asarray(h(-np.asarray(z, dtype=float)), dtype=float)
-    return certify(Estimate.certain(np.column_stack([first, second])), Guarantee(ONE, curve, "exact", ""), CLASSES)
+    return certify(Estimate.certain(np.column_stack([first, second])), promise(ONE, curve, "exact", ""), CLASSES)
 
 
 far = st.floats(-60, 60) | st.floats(-1, 1) | st.sampled_from([3.3, 3.5, -3.5, 9.2, 40.0, 0.0, 1e-9, -1e-12, 1e300])

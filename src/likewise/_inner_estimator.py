@@ -119,7 +119,6 @@ class WrappedScorer(Scorer):
 
     Attributes
     ----------
-    guarantee : Guarantee
     scorer : Scorer
         Of the inner model.
     encoder : Encoder
@@ -177,7 +176,7 @@ def metric_of(estimator: Any) -> Metric | None:
     if frozen and hasattr(inner, "scorer_"):
         return inner.guarantee_.metric  # type: ignore[no-any-return]
     metric = getattr(inner, "metric", None)
-    return getattr(getattr(inner, "noise", None), "metric", None) if metric is None else metric
+    return getattr(getattr(inner, "noise", None), "described", None) if metric is None else metric
 
 
 _find_fit: ContextVar[Callable[[Any, Any, npt.NDArray[Any]], Any] | None] = ContextVar("find_fit", default=None)

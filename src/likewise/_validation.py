@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from likewise.exceptions import InvalidInputError, InvalidTypeError, LikewiseError
 
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"  # as text
+
 LARGEST, SMALLEST = 1e100, 1e-100
 """Limits of values and weights, so that their squares and quotients stay finite."""
 

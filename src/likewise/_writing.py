@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise._validation import PATH
+from likewise._validation import NUMBER, PATH
 from likewise.exceptions import FileError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # start of a formula in a spreadsheet (OWASP, CSV injection)
-NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _NUMBERS = re.compile(rf"{NUMBER}(?: to {NUMBER})?")
 
 

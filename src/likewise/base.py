@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from likewise._shared_draw import SharedDraw, probability_decided_differently
 from likewise._typing import FloatArray
 from likewise._validation import LIMITS, NONE, Rule, check_rules, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel import rules
 from likewise.kernel.certificate import Certificate, Estimate, certify
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import Encoder, People
@@ -50,15 +52,21 @@ BLOCK = 16_384  # people scored at a time, which bounds the memory for their int
 class Scorer(Frozen, ABC):
     """The immutable result of `fit`: computes the outputs.
 
+    Its fields are evidence: the numbers of the model, and with them the metric that they were made for. The guarantee
+    follows from them by a rule of the kernel, after `fit` as after loading: it is never stored.
+
     Every method is abstract, so that a wrapper around another scorer cannot forget to delegate one. `PlainScorer` has
     defaults for a scorer that wraps no other.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
     """
 
-    guarantee: Guarantee
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What follows from the evidence; `UnprovableError` if nothing does."""
+        return self.prove()
+
+    @abstractmethod
+    def prove(self) -> Guarantee:
+        """Apply the rule (`likewise.kernel.rules`) to the evidence."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.guarantee.level}, epsilon {self.guarantee.epsilon:.3g}>"
@@ -172,7 +180,11 @@ class ConstrainedEstimator(BaseEstimator, ABC):
     def guarantee_(self) -> Guarantee:
         """The guarantee: its bound, level and basis."""
         check_fitted(self)
-        return self.scorer_.guarantee
+        found, given = self.scorer_.guarantee, self.encoder_.raw_labels
+        known = found.bound_metric.schema.raw_labels
+        if given is None or known is None or given == known or {*given} != {*known}:
+            return found
+        return rules.reread(found, self.encoder_)  # a frozen model may have its columns in another order
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as in scikit-learn.

@@ -11,13 +11,12 @@ import numpy.typing as npt
 from likewise._typing import FloatArray
 from likewise._validation import Rule
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, PlainScorer
-from likewise.kernel.bounds import Bound
+from likewise.kernel import rules
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-
-_BASIS = "It holds by construction: the output is constant."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,11 +25,18 @@ class ConstantScorer(PlainScorer):
 
     Attributes
     ----------
-    guarantee : Guarantee
+    metric : BoundMetric
     output : ndarray of shape (n_outputs,)
+    output_range : tuple of float, or None for classes
     """
 
+    metric: BoundMetric
     output: FloatArray
+    output_range: tuple[float, float] | None = None
+
+    def prove(self) -> Guarantee:
+        """Everybody has the same output."""
+        return rules.constant(self.metric, self.output, self.output_range)
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """The output, once per person."""
@@ -65,7 +71,7 @@ class ConstantClassifier(ConstrainedClassifier):
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
         """Compute the class frequencies."""
         shares = np.average(y[:, None] == self.classes_, axis=0, weights=weights)
-        return ConstantScorer(Guarantee(metric, Bound(), "exact", _BASIS), shares)
+        return ConstantScorer(metric.bind(people.encoder), shares)
 
 
 class ConstantRegressor(ConstrainedRegressor):
@@ -94,5 +100,4 @@ class ConstantRegressor(ConstrainedRegressor):
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
         """Compute the mean."""
         mean = np.clip(np.average(y, weights=weights), *self.output_range_)
-        guarantee = Guarantee(metric, Bound(), "exact", _BASIS, output_range=self.output_range_)
-        return ConstantScorer(guarantee, np.array([mean]))
+        return ConstantScorer(metric.bind(people.encoder), np.array([mean]), self.output_range_)

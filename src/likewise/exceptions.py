@@ -5,7 +5,7 @@ LikewiseError
 ├── InvalidInputError (ValueError)        a value that cannot be used
 │   └── FileError                         a file that cannot be read, written or does not fit
 ├── InvalidTypeError (TypeError)          an object of the wrong kind
-│   └── UnprovableError                   a model whose constant cannot be proven
+│   └── UnprovableError                   a model, or numbers, from which no bound follows
 ├── MissingExtraError (ImportError)       a part of likewise that is not installed
 ├── MissingDataError (FileNotFoundError)  a data set that was not found
 ├── DownloadError (ConnectionError)       a data set that could not be downloaded
@@ -50,7 +50,7 @@ class InvalidTypeError(LikewiseError, TypeError):
 
 
 class UnprovableError(InvalidTypeError):
-    """The exact constant of a model cannot be proven."""
+    """A model whose constant cannot be proven, or numbers from which no guarantee follows."""
 
 
 class MissingExtraError(LikewiseError, ImportError):

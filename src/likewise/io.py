@@ -19,8 +19,9 @@ from sklearn.base import BaseEstimator
 from likewise._fit_validation import check_fitted
 from likewise._validation import PATH, short_repr
 from likewise._writing import atomic_write
-from likewise.exceptions import FileError, InvalidTypeError
+from likewise.exceptions import FileError, InvalidTypeError, UnprovableError
 from likewise.kernel.bounds import Bound
+from likewise.kernel.guarantee import Guarantee
 from likewise.metrics.base import Metric
 
 _VERSIONED = ("likewise", "numpy", "scikit-learn")
@@ -128,7 +129,13 @@ def model_from_bytes(data: bytes, name: str) -> Any:
             raise FileError(
                 f"{name} was changed after it was saved, so its guarantee may no longer hold. Make the model again."
             )
-    return document["model"]
+    model = document["model"]
+    if hasattr(model, "scorer_"):
+        try:
+            _ = model.guarantee_  # a file holds numbers, and what follows from them is proven here
+        except UnprovableError as problem:
+            raise FileError(f"{name} holds a model outside its metric. {problem} Make the model again.") from None
+    return model
 
 
 def _format_of(data: bytes) -> Any:
@@ -211,6 +218,9 @@ _FOREIGN = frozenset(
 )
 
 
+_DATA = (BaseEstimator, Bound, Metric)  # a guarantee is none: it follows from what a file holds, or not at all
+
+
 def _allowed(kind: str) -> bool:
     """Whether files may hold this type; of our own, only types whose state is data."""
     if kind in _FOREIGN or not kind.startswith(_OWN):
@@ -220,7 +230,7 @@ def _allowed(kind: str) -> bool:
         own = getattr(import_module(module), name, None)
     except ImportError:
         return False
-    return isinstance(own, type) and (issubclass(own, (BaseEstimator, Bound, Metric)) or is_dataclass(own))
+    return isinstance(own, type) and own is not Guarantee and (issubclass(own, _DATA) or is_dataclass(own))
 
 
 class _OwnTypes:

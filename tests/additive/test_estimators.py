@@ -360,7 +360,7 @@ def test_a_fit_with_blanks_ends_within_the_metric(deadline, missing, offset, see
     classifier = AdditiveClassifier(metric, penalty=1e-3).fit(X, years > offset)
     for model in (regressor, classifier):
         scorer = model.scorer_
-        assert scorer.model.used(metric.bind(model.encoder_), scorer.unit).max() <= 1
+        assert scorer.model.used(scorer.unit).max() <= 1
         known, blank = model.scorer_.model.shapes[0].values, model.scorer_.model.shapes[0].other
         assert np.abs(known - blank).max() <= scorer.unit * missing
 
@@ -370,6 +370,6 @@ def test_the_promise_says_how_much_of_the_metric_is_used():
     steep = AdditiveRegressor(WeightedLp([0.5]), penalty=1e-6).fit(X, 10 * X[:, 0])
     assert "these use all of the slope the metric allows" in steep.guarantee_.statement
     flat = AdditiveRegressor(WeightedLp([2.0]), penalty=1e-6, output_range=(0, 10)).fit(X, 10 * X[:, 0])
-    used = flat.scorer_.model.used(flat.metric.bind(flat.encoder_), flat.scorer_.unit)[0]
+    used = flat.scorer_.model.used(flat.scorer_.unit)[0]
     share = float(re.search(r"these use ([\d.]+)% of the slope the metric allows", flat.guarantee_.statement)[1])
     assert used <= share / 100 < used + 0.001  # never less than what is used

@@ -6,12 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import WeightedLp
-from likewise.additive.scorer import AdditiveScorer, additive_guarantee
-from likewise.additive.shapes import Shape, SumOfShapes, constrain, on_grid
+from likewise.additive.scorer import AdditiveScorer
+from likewise.additive.shapes import constrain, on_grid
 from likewise.kernel.distance import dual
+from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from parts import of_parts
+from promised import unchecked
 
 PS = [1.0, 1.5, 2.0, 3.0, np.inf]
 PAIRS = 25_000  # per example; with 8 examples for each of 5 exponents: a million
@@ -41,11 +43,10 @@ def random_shapes(rng, weights, unit, n_functions):
     return shapes
 
 
-def scorer_of(model, link, weights):
-    metric = WeightedLp(np.ones(8))  # its own distances are not asked for here
-    return AdditiveScorer(
-        additive_guarantee(metric, LINKS[link], 1.0), model, link, np.ones((len(model.intercepts), 8))
-    )
+def scorer_of(model, link):
+    """No rule has seen it: what the guarantee says is to be found out here."""
+    scorer = AdditiveScorer(model, link, np.ones((len(model.intercepts), 8)), None)
+    return unchecked(scorer, WeightedLp([1.0]), curve=LINKS[link].curve)
 
 
 def outputs(scorer, rows):
@@ -119,8 +120,8 @@ def test_no_pair_exceeds_the_promise(p, seed, link):
     n_functions = 3 if link == "softmax" else 1
     shapes = random_shapes(rng, weights, unit, n_functions)
     model = constrain(rng.normal(size=n_functions), shapes, weights, unit)
-    assert (model.used(weights, unit) <= 1).all()
-    scorer = scorer_of(model, link, weights)
+    assert (model.used(unit) <= 1).all()
+    scorer = scorer_of(model, link)
     assert excess(scorer, weights, *random_pairs(rng, weights, PAIRS)).max() <= ROUNDING
     assert excess(scorer, weights, *steepest_pairs(model, weights, 100)[:2]).max() <= ROUNDING
 
@@ -134,8 +135,8 @@ def at_its_limits(rng, weights, unit):
 
 def centred(model, weights):
     middle = steepest_pairs(model, weights, 1)[2]
-    score = scorer_of(model, "logistic", weights).scores(People(middle[None], None, None))
-    return SumOfShapes(model.intercepts - score[0], model.shapes, model.bits)
+    score = scorer_of(model, "logistic").scores(People(middle[None], None, None))
+    return SumOfShapes(weights, model.intercepts - score[0], model.shapes, model.bits)
 
 
 @pytest.mark.parametrize("p", PS)
@@ -143,8 +144,8 @@ def test_a_model_at_its_limits_reaches_the_bound(p):
     rng = np.random.default_rng(1)
     weights = columns(rng, p)
     model = at_its_limits(rng, weights, 4.0)
-    assert model.used(weights, 4.0)[0] == pytest.approx(1, abs=1e-9)
-    found = excess(scorer_of(model, "logistic", weights), weights, *steepest_pairs(model, weights, 100)[:2])
+    assert model.used(4.0)[0] == pytest.approx(1, abs=1e-9)
+    found = excess(scorer_of(model, "logistic"), weights, *steepest_pairs(model, weights, 100)[:2])
     assert found.max() == pytest.approx(0, abs=1e-9)
 
 
@@ -153,10 +154,12 @@ def test_control_slopes_one_percent_above_the_limit_are_found(p):
     rng = np.random.default_rng(2)
     weights = columns(rng, p)
     model = at_its_limits(rng, weights, 4.0)
-    steeper = on_grid(model.intercepts, [Shape(s.column, s.knots, 1.01 * s.values, None) for s in model.shapes])
+    steeper = on_grid(
+        weights, model.intercepts, [Shape(s.column, s.knots, 1.01 * s.values, None) for s in model.shapes]
+    )
     steeper = centred(steeper, weights)
-    assert steeper.used(weights, 4.0)[0] > 1
-    found = excess(scorer_of(steeper, "logistic", weights), weights, *steepest_pairs(steeper, weights, 100)[:2])
+    assert steeper.used(4.0)[0] > 1
+    found = excess(scorer_of(steeper, "logistic"), weights, *steepest_pairs(steeper, weights, 100)[:2])
     assert found.max() > 1e-4
 
 
@@ -164,9 +167,9 @@ def test_control_levels_one_percent_too_far_apart_are_found():
     rng = np.random.default_rng(3)
     weights = columns(rng, 1.0)
     half = 2.02 * weights.scales[4]
-    model = on_grid(np.zeros(1), [Shape(4, None, np.array([[-half, half]]), np.zeros(1))])
+    model = on_grid(weights, np.zeros(1), [Shape(4, None, np.array([[-half, half]]), np.zeros(1))])
     a, b = np.zeros((1, 8)), np.zeros((1, 8))
     b[0, 4] = 1
-    assert excess(scorer_of(model, "logistic", weights), weights, a, b)[0] > 1e-5
+    assert excess(scorer_of(model, "logistic"), weights, a, b)[0] > 1e-5
     tame = constrain(model.intercepts, model.shapes, weights, 4.0)
-    assert excess(scorer_of(tame, "logistic", weights), weights, a, b)[0] <= ROUNDING
+    assert excess(scorer_of(tame, "logistic"), weights, a, b)[0] <= ROUNDING

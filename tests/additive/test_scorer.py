@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.additive.kernels import points
-from likewise.additive.shapes import Shape, SumOfShapes, _clipped, constrain, on_grid
+from likewise.additive.shapes import _clipped, constrain, on_grid, within
 from likewise.exceptions import UnsolvedError
+from likewise.kernel.evidence import Shape, SumOfShapes
 from parts import of_parts
 
 
@@ -29,7 +30,7 @@ def evaluate(model, x):
 
 
 def test_between_knots_a_line_and_outside_what_stands_at_the_ends():
-    model = on_grid(np.zeros(1), [Shape(0, np.array([0.0, 2.0, 4.0]), np.array([[0.0, 1.0, 0.5]]), None)])
+    model = on_grid(numbers(1.0), np.zeros(1), [Shape(0, np.array([0.0, 2.0, 4.0]), np.array([[0.0, 1.0, 0.5]]), None)])
     assert evaluate(model, [-1e308, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 1e308]).tolist() == [
         0,
         0,
@@ -97,21 +98,22 @@ def test_the_share_used_does_not_depend_on_who_made_the_shapes():
     """Half of the limit is half of it; for p = 2, two columns at 0.6 and 0.8 use all of it."""
     weights = of_parts(np.ones(2), np.ones(2, bool), np.full(2, np.nan), 2.0)
     knots = np.array([0.0, 1.0])
-    one = on_grid(np.zeros(1), [Shape(0, knots, np.array([[0.0, 2.0]]), None)])
-    assert one.used(weights, 4.0)[0] == pytest.approx(0.5, rel=1e-9)
+    one = on_grid(weights, np.zeros(1), [Shape(0, knots, np.array([[0.0, 2.0]]), None)])
+    assert one.used(4.0)[0] == pytest.approx(0.5, rel=1e-9)
     both = on_grid(
+        weights,
         np.zeros(1),
         [Shape(0, knots, np.array([[0.0, 2.4]]), None), Shape(1, knots, np.array([[0.0, 3.2]]), None)],
     )
-    assert both.used(weights, 4.0)[0] == pytest.approx(1, rel=1e-9)
-    assert both.used(weights, 4.0)[0] >= 1  # rounded upwards
+    assert both.used(4.0)[0] == pytest.approx(1, rel=1e-9)
+    assert both.used(4.0)[0] >= 1  # rounded upwards
 
 
 def test_sums_are_exact_in_any_order():
     rng = np.random.default_rng(0)
     shapes = [Shape(0, np.array([0.0, 1.0]), rng.normal(size=(1, 2)), None) for _ in range(30)]
-    model = on_grid(rng.normal(size=1), shapes)
-    terms = [evaluate(on_grid(np.zeros(1), [s]), rng.random(1))[0] for s in model.shapes]
+    model = on_grid(numbers(1.0), rng.normal(size=1), shapes)
+    terms = [evaluate(on_grid(numbers(1.0), np.zeros(1), [s]), rng.random(1))[0] for s in model.shapes]
     grid = 2.0**-model.bits
     terms = [float(np.rint(t / grid) * grid) for t in terms] + [float(model.intercepts[0])]
     assert sum(terms) == sum(reversed(terms)) == float(sum(map(Fraction, terms)))
@@ -123,10 +125,9 @@ def category(scale):
 
 def test_a_category_that_was_not_seen_counts_in_the_range():
     levels = Shape(0, None, np.array([[0.0, 0.5]]), np.array([1.0]))
-    assert on_grid(np.zeros(1), [levels]).used(category(0.25), 4.0)[0] <= 1  # cut to what was seen
-    beyond = SumOfShapes(np.zeros(1), (levels,), 40)
-    assert beyond.used(category(0.25), 4.0)[0] == pytest.approx(1, rel=1e-9)
-    assert beyond.used(category(0.125), 4.0)[0] == pytest.approx(2, rel=1e-9)
+    assert on_grid(category(0.25), np.zeros(1), [levels]).used(4.0)[0] <= 1  # cut to what was seen
+    beyond = [SumOfShapes(category(weight), np.zeros(1), (levels,), 40).used(4.0)[0] for weight in (0.25, 0.125)]
+    assert beyond == pytest.approx([1, 2], rel=1e-9)
 
 
 def test_levels_too_far_apart_cost_the_other_columns_nothing():
@@ -148,7 +149,7 @@ def test_codes_that_are_not_levels_get_what_is_set_aside_for_them():
 
 def test_the_steepest_gap_counts():
     shape = Shape(0, np.array([0.0, 1.0, 2.0, 2.5]), np.array([[0.0, 0.1, 0.1, 2.1]]), None)
-    assert on_grid(np.zeros(1), [shape]).used(numbers(1.0), 4.0)[0] == pytest.approx(1, rel=1e-9)
+    assert on_grid(numbers(1.0), np.zeros(1), [shape]).used(4.0)[0] == pytest.approx(1, rel=1e-9)
 
 
 @pytest.mark.parametrize(("p", "together"), [(1, 0.8), (1.5, (0.6**3 + 0.8**3) ** (1 / 3)), (2, 1.0), (np.inf, 1.4)])
@@ -157,13 +158,13 @@ def test_columns_share_the_dual_norm(p, together):
     weights = of_parts(np.ones(2), np.ones(2, bool), np.full(2, np.nan), float(p))
     knots = np.array([0.0, 1.0])
     shapes = [Shape(i, knots, np.array([[0.0, rise]]), None) for i, rise in enumerate((2.4, 3.2))]
-    assert on_grid(np.zeros(1), shapes).used(weights, 4.0)[0] == pytest.approx(together, rel=1e-9)
+    assert on_grid(weights, np.zeros(1), shapes).used(4.0)[0] == pytest.approx(together, rel=1e-9)
 
 
 def test_the_value_farthest_from_a_missing_number_counts():
     shape = Shape(0, np.array([0.0, 1.0]), np.array([[0.0, 0.4]]), np.array([0.0]))
-    assert on_grid(np.zeros(1), [shape]).used(numbers(1.0, missing=0.1), 4.0)[0] == pytest.approx(1, rel=1e-9)
-    assert on_grid(np.zeros(1), [shape]).used(numbers(1.0, missing=0.05), 4.0)[0] == pytest.approx(2, rel=1e-9)
+    assert on_grid(numbers(1.0, missing=0.1), np.zeros(1), [shape]).used(4.0)[0] == pytest.approx(1, rel=1e-9)
+    assert on_grid(numbers(1.0, missing=0.05), np.zeros(1), [shape]).used(4.0)[0] == pytest.approx(2, rel=1e-9)
 
 
 # -- one pass, within the limits to the last bit -----------------------------------------------------------------------
@@ -231,7 +232,7 @@ def test_a_finished_card_is_within_its_limits_in_exact_arithmetic(card):
     intercepts, shapes, weights, unit = card
     model = constrain(intercepts, shapes, weights, unit)
     assert exactly_used(model, weights, unit) <= 1
-    assert (model.used(weights, unit) <= 1).all()
+    assert (model.used(unit) <= 1).all()
     step = Fraction(2) ** -model.bits  # and on its grid, with sums that are exact
     numbers = [*model.intercepts, *(v for shape in model.shapes for v in shape.all_values.ravel())]
     assert all(Fraction(v) % step == 0 for v in numbers)
@@ -246,7 +247,7 @@ def test_what_is_within_the_limits_stays_what_it_is(card):
     """A second pass changes nothing: nothing is scaled down again and again."""
     intercepts, shapes, weights, unit = card
     model = constrain(intercepts, shapes, weights, unit)
-    again = model.within(weights, unit)
+    again = within(model, unit)
     assert all((a.all_values == b.all_values).all() for a, b in zip(model.shapes, again.shapes, strict=True))
 
 
@@ -254,9 +255,9 @@ def test_control_the_nearest_step_is_beyond_the_limit():
     """A year's card: the grid is so coarse that a level rounded to the nearest step is too far from the others."""
     intercepts, weights = np.array([2005.0]), numbers(1e-9, missing=1e-12)
     shape = Shape(0, np.array([0.0, 1.0]), np.array([[-4e-11, 4e-11]]), np.array([0.6 * 2**-39]))
-    nearest = on_grid(intercepts, [_clipped(shape, weights, 30.0)])
+    nearest = on_grid(weights, intercepts, [_clipped(shape, weights, 30.0)])
     assert exactly_used(nearest, weights, 30.0) > 1
-    assert nearest.used(weights, 30.0)[0] > 1
+    assert nearest.used(30.0)[0] > 1
     finished = constrain(intercepts, [shape], weights, 30.0)
     assert exactly_used(finished, weights, 30.0) <= 1
     assert np.ptp(finished.shapes[0].values) > 0  # and not for want of points

@@ -4,7 +4,7 @@ Outcomes are steeper than the metrics allow, so what is fitted uses up what is a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -30,6 +30,7 @@ from likewise import (
     TableMetric,
     WeightedLp,
 )
+from promised import falsified, promise
 
 EXPONENTS = (1, 1.5, 2, 3, np.inf)
 NETWORK = {"hidden_layer_sizes": (16, 16), "n_steps": 150, "random_state": 0}
@@ -159,7 +160,9 @@ def jump(people):
 
 def claiming(model, metric):
     """The same model, with a guarantee about another metric."""
-    model.scorer_ = replace(model.scorer_, guarantee=replace(model.guarantee_, metric=metric))
+    own = model.guarantee_
+    claim = promise(metric, own.curve, own.level, own.basis, own.slack, own.delta, own.n_draws, own.output_range)
+    model.scorer_ = falsified(model.scorer_, guarantee=claim)
     return model
 
 

@@ -43,6 +43,7 @@ from likewise import (
 from likewise.additive.shapes import on_grid
 from likewise.datasets import load_mortgages
 from likewise.dummy import ConstantClassifier
+from promised import falsified
 
 ROUNDING = 1e-12
 CASES = cases()
@@ -98,7 +99,7 @@ def test_control_a_recalibrated_model_of_tables_that_is_too_steep_is_found_out()
     model, people = recalibrated(AdditiveClassifier(tabular(1), penalty=0.001))
     knots, values = model.map_.knots, model.map_.values
     steeper = replace(model.map_, knots=0.5 * (knots + knots.mean()), values=values)
-    model.scorer_ = replace(model.scorer_, map=steeper)
+    model.scorer_ = falsified(model.scorer_, map=steeper)
     assert attack(model, tabular(1), people, n_pairs=20_000, tolerance=ROUNDING, random_state=0).n_violations > 0
 
 
@@ -144,7 +145,7 @@ def test_control_levels_one_percent_too_far_apart_are_found():
     right = model.scorer_.model
     column = list(X.columns).index("region")
     shapes = [replace(shape, values=1.01 * shape.values) if shape.column == column else shape for shape in right.shapes]
-    model.scorer_ = replace(model.scorer_, model=on_grid(right.intercepts, shapes))
+    model.scorer_ = falsified(model.scorer_, model=on_grid(right.metric, right.intercepts, shapes))
     found = attack(model, tabular(1), X, n_pairs=50_000, tolerance=ROUNDING, random_state=0)
     assert found.excess_over_bound > 1e-4
     regions = found.pair["region"]
@@ -216,7 +217,7 @@ def test_control_a_weight_of_one_percent_too_much_in_a_network_is_found(p):
         first[0] = weight
         weights, biases = (np.eye(2), np.full((2, 1), 0.5)), (np.zeros(2), np.zeros(2), np.zeros(1))
         planted = replace(layers, first=first, weights=weights, biases=biases)
-        model.scorer_ = replace(model.scorer_, layers=planted)
+        model.scorer_ = falsified(model.scorer_, layers=planted)
         return attack(model, weighted(p), X, n_pairs=30_000, tolerance=ROUNDING, random_state=0)
 
     assert with_weight(1.0).n_violations == 0

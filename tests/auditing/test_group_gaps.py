@@ -64,7 +64,7 @@ def test_the_gap_that_is_allowed_is_the_transport_distance(name, seed):
     X["age"] = X["age"].where((rng.random(40) < 0.8) | (METRICS[name].numeric["age"] > 0))
     amounts = 1000 * scores - 200
     found = group_gaps(None, X, METRICS[name], "sex", predictions=amounts, output_range=(-200, 1800)).gaps
-    groups = X["sex"].map(str)
+    groups = X["sex"].where(X["sex"].notna(), "(blank)")
     assert found["value"].tolist() == sorted(groups.unique())
     for row in found.to_dict("records"):
         inside = (groups == row["value"]).to_numpy()
@@ -127,3 +127,9 @@ def test_what_cannot_be_compared_is_refused():
         group_gaps(None, X, METRIC, "race", predictions=scores)
     with pytest.raises(InvalidInputError, match="2 to 20 values"):
         group_gaps(None, X, METRIC, "income", predictions=scores)
+
+
+def test_a_blank_is_told_from_the_category_nan():
+    X = pd.DataFrame({"age": [30, 40, 30, 50, 35, 45], "state": pd.Series(["nan", None, "x"] * 2, dtype=object)})
+    found = group_gaps(None, X, TableMetric({"age": 0.01}, {"state": 0}), "state", predictions=[0.2, 0.3, 0.4] * 2)
+    assert found.gaps.set_index("value")["gap"].round(3).to_dict() == {"(blank)": 0.0, "nan": -0.15, "x": 0.15}

@@ -44,7 +44,14 @@ def test_every_tactic_makes_the_pairs_it_is_asked_for_and_asks_about_fewer_peopl
 
     space = build_search_space(bound, people.rows, [np.empty(0)] * len(people.encoder.names), with_tables=False)
     evaluator = PairEvaluator(space, outputs, lambda distance: distance, 1.0, 1e-9)
-    for strategy in strategies_for(space):
+    for drawn in (60_000, 10**6):  # the draws come first, and are few of many pairs
+        evaluator.tried.clear()
+        strategies.over_the_ranges(evaluator, np.random.default_rng(0), drawn)
+        assert dict(evaluator.tried) == {"uniform": 30_000, "stratified": 30_000}
+    assert next(iter(strategies_for(space))) is strategies.over_the_ranges
+    evaluator.tried.clear()
+    asked.clear()
+    for strategy in list(strategies_for(space))[1:]:
         strategy(evaluator, np.random.default_rng(0), 60_000)
     assert set(evaluator.tried) == {"random", "borders", "categories", "lines", "slopes", "climbing"}
     for name, tried in evaluator.tried.items():

@@ -1,7 +1,7 @@
 """A sampled model behind a calibrator: its intervals, its delta and its epsilon."""
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,22 +9,22 @@ from scipy.special import softmax
 from sklearn.frozen import FrozenEstimator
 
 from likewise import AdditiveClassifier, RecalibratedClassifier, SmoothedClassifier, WeightedLp
-from likewise.base import PlainScorer
 from likewise.calibration.calibrators import IsotonicCalibrator, PlattCalibrator, below_slope_one
-from likewise.calibration.estimators import RecalibratedScorer, _guarantee, scale_of
-from likewise.kernel.bounds import Bound, LoosenedBound
+from likewise.calibration.estimators import RecalibratedScorer, scale_of
+from likewise.kernel.bounds import Bound, LoosenedBound, Tanh
 from likewise.kernel.certificate import Estimate
-from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import ArrayEncoder, People
+from promised import Promised
+from promised import promise as promised_guarantee
 
 METRIC = WeightedLp([1.0])
-SAMPLED = Guarantee(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.001, n_draws=700)
+SAMPLED = promised_guarantee(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.001, n_draws=700)
 CODING = ArrayEncoder(1)
 ANYONE = People(np.zeros((2, 1)), CODING, np.zeros((2, 1)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sampled(PlainScorer):
+class Sampled(Promised):
     """Says what it is told to say."""
 
     found: Estimate
@@ -37,10 +37,7 @@ class Sampled(PlainScorer):
 
 
 def mapped(found, calibrator):
-    inner = Sampled(SAMPLED, found)
-    return RecalibratedScorer(_guarantee(SAMPLED, SAMPLED.metric, calibrator), inner, CODING, calibrator).estimate(
-        ANYONE
-    )
+    return RecalibratedScorer(Sampled(SAMPLED, found), CODING, calibrator).estimate(ANYONE)
 
 
 def test_the_ends_of_an_interval_of_two_classes_are_mapped_like_the_probability():
@@ -67,11 +64,9 @@ def test_the_interval_of_several_classes_is_the_range_over_all_corners():
     np.testing.assert_allclose(out.upper, values.max(axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "calibrator", [IsotonicCalibrator(np.array([0.0]), np.array([0.5])), PlattCalibrator(1.0, np.zeros(2))]
-)
-def test_delta_draws_level_and_epsilon_are_those_of_the_model_inside(calibrator):
-    promise = _guarantee(replace(SAMPLED, curve=LoosenedBound(0.03)), SAMPLED.metric, calibrator)
+def test_delta_draws_level_and_epsilon_are_those_of_the_model_inside():
+    inner = Promised(promised_guarantee(METRIC, LoosenedBound(0.03), "sampled", "", 0.02, 0.001, 700))
+    promise = RecalibratedScorer(inner, CODING, IsotonicCalibrator(np.array([0.0]), np.array([0.5]))).guarantee
     assert (promise.delta, promise.n_draws, promise.level) == (0.001, 700, "sampled")
     assert promise.epsilon == pytest.approx(0.03 + 0.02)
     # decide draws from the sampled probabilities, so their error belongs to its curve.
@@ -81,9 +76,8 @@ def test_delta_draws_level_and_epsilon_are_those_of_the_model_inside(calibrator)
 
 def test_sampled_log_odds_are_not_within_the_metric():
     """A sampled probability may be 0, whatever its logarithm should be."""
-    tanh = PlattCalibrator.curve
-    assert scale_of(replace(SAMPLED, curve=tanh)).has_log_odds is False
-    assert scale_of(replace(SAMPLED, curve=tanh, slack=0.0)).has_log_odds is True
+    assert scale_of(promised_guarantee(METRIC, Tanh(), "sampled", "", 0.02)).has_log_odds is False
+    assert scale_of(promised_guarantee(METRIC, Tanh())).has_log_odds is True
 
 
 def test_a_certificate_says_with_which_probability_it_holds():

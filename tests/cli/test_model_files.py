@@ -208,7 +208,7 @@ def test_a_model_in_which_a_number_was_changed_is_refused(tmp_path):
 
 
 def test_of_our_own_only_data_may_stand_in_a_file():
-    for kind in ("base.Scorer", "kernel.bounds.Bound", "metrics.weighted_lp.WeightedLp", "metrics.encoders.People"):
+    for kind in ("base.Scorer", "kernel.bounds.Bound", "metrics.weighted_lp.WeightedLp", "kernel.schema.People"):
         assert _allowed(f"likewise.{kind}")
     for kind in (
         "metrics.encoders.as_frame",
@@ -218,6 +218,7 @@ def test_of_our_own_only_data_may_stand_in_a_file():
         "cli.main.main",
     ):
         assert not _allowed(f"likewise.{kind}")
+    assert not _allowed("likewise.kernel.guarantee.Guarantee")  # it follows from what is in the file, or not at all
     assert not _allowed("os.system")
 
 

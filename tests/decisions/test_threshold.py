@@ -18,7 +18,6 @@ from contract import run_check
 from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
-    Guarantee,
     RecalibratedClassifier,
     SmoothedClassifier,
     TableMetric,
@@ -29,10 +28,11 @@ from likewise import (
 )
 from likewise.decisions.threshold import ThresholdDecision, ThresholdScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.kernel.bounds import BandBound, Bound, LoosenedBound
+from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.links import LINKS
 from likewise.kernel.metric import BoundMetric
+from promised import promise
 
 KEY = b"a key of 21 bytes...!"
 METRIC = WeightedLp([0.4, 0.1])
@@ -174,7 +174,7 @@ class Interval:
     """A model of two classes that knows its first probability up to an interval."""
 
     def __init__(self, curve):
-        self.guarantee = Guarantee(METRIC, curve, "sampled", "", 0.02)
+        self.guarantee = promise(METRIC, curve, "sampled", "", 0.02)
         centre = np.linspace(0, 1, 101)
         half = np.random.default_rng(0).choice([0.0, 0.03, 0.1], 101)
         ends = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
@@ -193,8 +193,7 @@ class Interval:
 def test_nobody_within_the_sure_distance_can_reach_a_band(curve, column):
     """With several thresholds the nearest one counts: for h its interval, and for sampled scores their error."""
     thresholds, width, inner = np.array([0.3, 0.55, 0.8]), 0.1, Interval(curve)
-    own = Guarantee(METRIC.scaled(1 / width), BandBound(curve, width, 0.02), "sampled", "")
-    scorer = ThresholdScorer(own, inner, inner, column, thresholds, width, True)
+    scorer = ThresholdScorer(inner, inner, column, thresholds, width, True)
     mean = inner.mean[:, column]
     for sure, ends, half in (
         (scorer.distance_to_tie(None), (inner.lower[:, column], inner.upper[:, column]), 0.0),

@@ -38,8 +38,9 @@ from experiments.trials import (
     plan,
     scores_of,
 )
-from likewise import Gaussian, Guarantee, SmoothedClassifier, WeightedLp
+from likewise import Gaussian, SmoothedClassifier, WeightedLp
 from likewise.smoothing.mlp_forward import NetworkVotes
+from promised import promise
 
 TINY = Settings(n_test=20, n_train=200, n_epochs=2, n_steps=20, epsilon=0.2)
 HAS_TORCH = find_spec("torch") is not None
@@ -347,7 +348,7 @@ def test_the_best_round_counts_and_long_ones_are_not_repeated(monkeypatch):
 
 def test_largest_excess_finds_the_pair_that_breaks_the_guarantee():
     metric = WeightedLp([1.0], p=1)
-    guarantee = Guarantee(metric, Gaussian.for_metric(metric).curve, "exact", "")
+    guarantee = promise(metric, Gaussian.for_metric(metric).curve, "exact", "")
     X = np.array([[0.0], [0.1], [0.9]])
     kept = np.array([0.5, 0.52, 0.6])
     broken = np.array([0.5, 0.8, 0.6])

@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 
-from likewise import Guarantee, WeightedLp
+from likewise import WeightedLp
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate, certify
+from promised import promise
 
 METRIC = WeightedLp([1.0])
 CLASSES = np.array(["no", "perhaps", "yes"])
 
 
 def promised(**options):
-    return Guarantee(METRIC, Bound(), "sampled", "", 0.01, 1e-3, 1000, **options)
+    return promise(METRIC, Bound(), "sampled", "", 0.01, 1e-3, 1000, **options)
 
 
 def estimate(mean, half):

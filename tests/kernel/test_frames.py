@@ -10,12 +10,12 @@ from likewise import WeightedLp
 from likewise._guarantee_warnings import VacuousGuaranteeWarning, warn_if_vacuous
 from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.kernel.certificate import Estimate, certify
-from likewise.kernel.guarantee import Guarantee
+from promised import promise
 
 METRIC = WeightedLp({"age": 0.1})
 MEAN = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
 FOUND = Estimate(MEAN, MEAN - 0.05, MEAN + 0.07, np.array([9, 9]))
-SAMPLED = Guarantee(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.01, n_draws=50)
+SAMPLED = promise(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.01, n_draws=50)
 
 
 def test_a_table_of_certificates_has_each_number_in_its_column():
@@ -42,7 +42,7 @@ def test_ranges_of_every_class_at_a_distance_start_from_the_ends_of_the_interval
 
 
 def test_certificates_of_numbers_are_in_their_unit():
-    guarantee = Guarantee(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.01, output_range=(100.0, 300.0))
+    guarantee = promise(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.01, output_range=(100.0, 300.0))
     mean = np.array([[110.0], [200.0], [295.0]])
     certificate = certify(Estimate(mean, mean - 2, mean + 3, np.array([9, 9, 9])), guarantee)
     frame = certificate.to_frame()
@@ -59,27 +59,27 @@ def numbers(html):
 
 
 def test_a_promise_shows_its_bound_at_some_distances():
-    cells = numbers(Guarantee(METRIC, LoosenedBound(0.01), "deterministic", "A grid.", slack=0.02)._repr_html_())
+    cells = numbers(promise(METRIC, LoosenedBound(0.01), "deterministic", "A grid.", slack=0.02)._repr_html_())
     assert cells[:4] == ["0.01", "0.04", "0.05", "0.08"]
     assert cells[10:12] == ["1", "1"]
-    scaled = Guarantee(METRIC, Bound(), "exact", "By construction.", output_range=(100.0, 300.0))
+    scaled = promise(METRIC, Bound(), "exact", "By construction.", output_range=(100.0, 300.0))
     assert numbers(scaled._repr_html_())[:4] == ["0.01", "2", "0.05", "10"]
 
 
 def test_a_promise_says_its_epsilon_and_the_width_of_the_outputs():
-    words = Guarantee(
+    words = promise(
         METRIC, LoosenedBound(0.01), "sampled", "A basis.", slack=0.02, output_range=(100.0, 300.0)
     ).statement
     assert "D(x, x') + 0.03 times 200, the width of the output range" in words
     assert "A basis." in words
-    assert "in total variation" in Guarantee(METRIC, Bound(), "exact", "A basis.").statement
+    assert "in total variation" in promise(METRIC, Bound(), "exact", "A basis.").statement
     assert repr(SAMPLED) == "<Guarantee: sampled, at most D(x, x') + 0.02 under WeightedLp(age=0.1, p=1)>"
 
 
 @pytest.mark.parametrize(("distance", "expected"), [(0.0, 0.02), (0.1, 0.13), (0.96, 0.99), (5.0, 1.0)])
 def test_bounds_add_what_a_grid_and_what_sampling_adds(distance, expected):
     """At distance 0 a grid adds nothing: equal people are in the same cell."""
-    guarantee = Guarantee(METRIC, LoosenedBound(0.01), "sampled", "A basis.", slack=0.02)
+    guarantee = promise(METRIC, LoosenedBound(0.01), "sampled", "A basis.", slack=0.02)
     assert guarantee.bound(distance) == pytest.approx(expected)
     assert guarantee.epsilon == pytest.approx(0.03)
 
@@ -91,5 +91,5 @@ def test_a_promise_warns_where_99_of_100_pairs_are_at_a_distance_of_1_or_more(to
     assert ((METRIC.pairwise(rows) < 1).sum() - 21) // 2 == together * (together - 1) // 2
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_if_vacuous(Guarantee(METRIC, Bound(), "exact", "By hand."), METRIC.encode_rows(rows))
+        warn_if_vacuous(promise(METRIC, Bound(), "exact", "By hand."), METRIC.encode_rows(rows))
     assert [one.category for one in caught] == [VacuousGuaranteeWarning] * warns

@@ -7,7 +7,6 @@ import pytest
 from chance import too_many
 from likewise import (
     Gaussian,
-    Guarantee,
     Splitting,
     TableMetric,
     Uniform,
@@ -17,6 +16,7 @@ from likewise import (
     failure_probability,
 )
 from likewise.kernel.bounds import Bound, LoosenedBound
+from promised import promise
 
 
 def test_the_papers_number():
@@ -107,7 +107,7 @@ METRIC = WeightedLp({"age": 0.1, "income": 0.002}, p=2)
 
 
 def test_the_bound_adds_epsilon_to_the_curve_and_stays_below_one():
-    guarantee = Guarantee(METRIC, Gaussian.for_metric(METRIC).curve, "sampled", "", 0.01, 1e-3, 1000)
+    guarantee = promise(METRIC, Gaussian.for_metric(METRIC).curve, "sampled", "", 0.01, 1e-3, 1000)
     np.testing.assert_allclose(guarantee.bound([0, 0.1]), guarantee.curve.bound([0, 0.1]) + 0.01)
     assert guarantee.epsilon == 0.01
     assert guarantee.bound(50) == 1
@@ -115,14 +115,14 @@ def test_the_bound_adds_epsilon_to_the_curve_and_stays_below_one():
 
 
 def test_for_regression_the_bound_is_in_units_of_the_output():
-    guarantee = Guarantee(METRIC, Uniform.for_metric(METRIC).curve, "sampled", "", 0.01, 1e-3, 1000, (100.0, 300.0))
+    guarantee = promise(METRIC, Uniform.for_metric(METRIC).curve, "sampled", "", 0.01, 1e-3, 1000, (100.0, 300.0))
     assert guarantee.bound(1e9) == pytest.approx(200)
     assert guarantee.bound(0) == pytest.approx(2)
 
 
 def test_the_statement_says_what_is_promised_to_whom_and_what_is_not():
     why = "This holds because of the noise."
-    statement = Guarantee(METRIC, Gaussian.for_metric(METRIC).curve, "sampled", why, 0.01, 1e-3, 152_018).statement
+    statement = promise(METRIC, Gaussian.for_metric(METRIC).curve, "sampled", why, 0.01, 1e-3, 152_018).statement
     for fact in (
         "D(x, x') + 0.01",
         why,
@@ -138,7 +138,7 @@ def test_the_statement_says_what_is_promised_to_whom_and_what_is_not():
 
 
 def test_a_promise_without_error_is_the_distance_itself():
-    guarantee = Guarantee(METRIC, Gaussian.for_metric(METRIC).curve, "exact", "")
+    guarantee = promise(METRIC, Gaussian.for_metric(METRIC).curve, "exact", "")
     assert "at most D(x, x') in total variation" in guarantee.statement
     assert (guarantee.epsilon, guarantee.delta, guarantee.n_draws) == (0, 0, 0)
 
@@ -146,7 +146,7 @@ def test_a_promise_without_error_is_the_distance_itself():
 def test_what_a_grid_adds_is_part_of_the_curve():
     """`bound` is always a bound, and `decide`, which follows the curve alone, is told the right number."""
     curve = replace(Splitting.for_metric(METRIC), excess=0.05).curve
-    guarantee = Guarantee(METRIC, curve, "deterministic", "", n_draws=100)
+    guarantee = promise(METRIC, curve, "deterministic", "", n_draws=100)
     assert guarantee.epsilon == 0.05
     np.testing.assert_allclose(curve.bound([0, 0.1, 0.97, 3]), [0, 0.15, 1, 1])
     np.testing.assert_allclose(guarantee.bound([0.1]), [0.15])
@@ -159,7 +159,7 @@ def test_the_description_has_every_weight_and_the_statement_stays_short(kind):
     names = [f"column {i}" for i in range(30)]
     weights = {name: 0.001 * (i + 1) for i, name in enumerate(names)}
     metric = TableMetric(weights, missing=dict.fromkeys(names, 0.5)) if kind == "table" else WeightedLp(weights)
-    guarantee = Guarantee(metric, Bound(), "exact", "Because.")
+    guarantee = promise(metric, Bound(), "exact", "Because.")
     lines = guarantee.describe().splitlines()
     assert "\n".join(lines[:3]) == guarantee.statement
     for name, weight in weights.items():
@@ -171,7 +171,7 @@ def test_the_description_has_every_weight_and_the_statement_stays_short(kind):
 
 @pytest.mark.parametrize("epsilon", [1 / 300, 0.0123449, 0.01])
 def test_what_is_printed_is_never_below_what_holds(epsilon):
-    guarantee = Guarantee(WeightedLp([1.0]), LoosenedBound(epsilon), "deterministic", "A basis.")
+    guarantee = promise(WeightedLp([1.0]), LoosenedBound(epsilon), "deterministic", "A basis.")
     printed = float(re.search(r"D\(x, x'\) \+ ([\d.]+)", repr(guarantee))[1])
     assert guarantee.epsilon <= printed <= 1.01 * guarantee.epsilon
     assert f"D(x, x') + {printed:g}" in guarantee.statement

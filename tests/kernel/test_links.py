@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from likewise import Guarantee, WeightedLp
+from likewise import WeightedLp
 from likewise.additive import kernels as evaluation
 from likewise.kernel.bounds import Erf, Tanh
 from likewise.kernel.certificate import Estimate, certify
 from likewise.kernel.links import LINKS
+from promised import promise as promised_guarantee
 
 PROBABILITIES = np.array([1e-9, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6])
 DISTANCES = np.array([0.0, 1e-3, 0.05, 0.4, 2.0])
@@ -91,7 +92,7 @@ def test_certified_distances_are_never_above_the_real_ones(link):
     scores = np.random.default_rng(0).uniform(-30 if link == "logistic" else -8, 30 if link == "logistic" else 8, 4000)
     h = np.empty((len(scores), 2))
     getattr(evaluation, link)(scores[:, None], h)
-    promise = Guarantee(WeightedLp([1.0]), LINKS[link].curve, "exact", "")
+    promise = promised_guarantee(WeightedLp([1.0]), LINKS[link].curve, "exact", "")
     found = certify(Estimate.certain(h), promise, np.array([0, 1])).distance
     units = {"logistic": Decimal(4), "probit": (2 * Decimal("3.14159265358979323846264338327950288")).sqrt()}
     real = [abs(Decimal(float(z))) / units[link] for z in scores]

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from likewise import AdditiveClassifier, Gaussian, Guarantee, TableMetric, WeightedLp
+from likewise import AdditiveClassifier, Gaussian, TableMetric, WeightedLp
 from likewise.kernel.bounds import Bound, Erf, LoosenedBound, Tanh
 from likewise.kernel.certificate import Estimate, certify
 from oracle import PROMISES
+from promised import promise as promised_guarantee
 
 METRIC = WeightedLp([1.0])
 DISTANCES = np.array([0, 1e-9, 0.01, 0.05, 0.3, 2, 50])
@@ -18,7 +19,7 @@ CHANCES = np.array([0, 1e-300, 1e-12, 0.03, 0.5, 0.97, 1 - 1e-12, 1])
 
 
 def of(curve, **more):
-    return Guarantee(METRIC, curve, "exact", "", **more)
+    return promised_guarantee(METRIC, curve, "exact", "", **more)
 
 
 def test_the_odds_ratio_is_exp_4_d():
@@ -154,7 +155,7 @@ def test_odds_that_make_no_sense_are_refused_in_a_line(odds):
 
 
 def test_a_score_that_is_1_after_rounding_may_fall_at_a_large_distance():
-    guarantee = Guarantee(WeightedLp([1.0]), Tanh(), "exact", "A basis.")
+    guarantee = promised_guarantee(WeightedLp([1.0]), Tanh(), "exact", "A basis.")
     almost = 1 - 2.0**-53  # rounded to 1, or as it is
     true = float(expit(logit(almost) - 4 * 8.0))
     assert guarantee.range_at(1.0, 8.0)[0] <= true

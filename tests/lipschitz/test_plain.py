@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likewise.kernel.evidence import CATEGORY, NULLABLE, NUMBER
 from likewise.lipschitz import kernels, plain
-from likewise.lipschitz.network import CATEGORY, NULLABLE, NUMBER
 
 
 def network(rng, sizes):

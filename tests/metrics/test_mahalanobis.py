@@ -33,7 +33,8 @@ from likewise import (
     save_model,
 )
 from likewise.exceptions import InvalidInputError
-from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
+from likewise.kernel.evidence import Layers
+from likewise.lipschitz.network import WeightedSamples, enforce_slope, network_scores, read_columns
 
 
 def some_people(n=120, d=3, seed=0):
@@ -224,7 +225,7 @@ def test_a_network_of_any_weights_is_within_the_distance(p):
     first, weights = 5 * rng.normal(size=(int(inputs.starts[-1]), 6)), (5 * rng.normal(size=(6, 1)),)
     layers = enforce_slope(Layers(inputs, first, weights, (np.zeros(6), np.zeros(1))))
     some = world()
-    score = layers.scores(metric.bind(people.encoder).read(some).rows)[:, 0]
+    score = network_scores(layers, metric.bind(people.encoder).read(some).rows)[:, 0]
     excess = np.abs(np.subtract.outer(score, score)) - metric.pairwise(some)
     assert excess.max() <= 1e-9
     assert np.ptp(score) > 0.01

@@ -56,7 +56,7 @@ def test_envelopes_are_those_of_looking_at_every_anchor(p):
     anchors, people = everyone.take(slice(0, 170)), everyone.take(slice(150, 230))
     values = np.random.default_rng(1).random(len(anchors))
     distances = capped(metric, people, anchors)
-    envelope = BoxEnvelope.from_anchors(metric, anchors)
+    envelope = BoxEnvelope.from_anchors(metric.bind(anchors.encoder), anchors)
     for found in with_both(lambda: envelope.bounds(people, values, np.zeros(80), np.ones(80))):
         np.testing.assert_allclose(found.upper, np.minimum(1, (values + distances).min(axis=1)), rtol=0, atol=1e-15)
         np.testing.assert_allclose(found.lower, np.maximum(0, (values - distances).max(axis=1)), rtol=0, atol=1e-15)
@@ -105,7 +105,7 @@ def test_compiled_distances_are_the_capped_ones(p):
 
     metric = table_metric(p)
     everyone = metric.encode_rows(table(LEAF_SIZE, seed=4))
-    envelope, out = BoxEnvelope.from_anchors(metric, everyone), np.empty(LEAF_SIZE)
+    envelope, out = BoxEnvelope.from_anchors(metric.bind(everyone.encoder), everyone), np.empty(LEAF_SIZE)
     rows = np.ascontiguousarray(everyone.rows[:, envelope.columns])
     expected = capped(metric, everyone, everyone)
     for i in range(LEAF_SIZE):
@@ -122,7 +122,7 @@ def test_a_box_is_no_further_than_the_nearest_in_it(p):
     metric, rng = table_metric(p), np.random.default_rng(0)
     everyone = metric.encode_rows(table(400, seed=5))
     weights = metric.bind(everyone.encoder)
-    envelope = BoxEnvelope.from_anchors(metric, everyone)
+    envelope = BoxEnvelope.from_anchors(metric.bind(everyone.encoder), everyone)
     binding = 0
     for _ in range(150):
         few, person = everyone.take(rng.integers(400, size=3)), everyone.take(rng.integers(400, size=1))
@@ -147,7 +147,7 @@ def test_batches_and_order_do_not_change_a_bit(p, engine):
     everyone = metric.encode_rows(table(900, seed=3))
     anchors, people = everyone.take(slice(0, 300)), everyone.take(slice(300, 900))
     values = np.random.default_rng(1).random(300)
-    envelope = BoxEnvelope.from_anchors(metric, anchors)
+    envelope = BoxEnvelope.from_anchors(metric.bind(anchors.encoder), anchors)
 
     def upper(chosen):
         n = len(chosen)
@@ -161,7 +161,7 @@ def test_batches_and_order_do_not_change_a_bit(p, engine):
         assert all((upper(np.array([i])) == whole[:, [i]]).all() for i in range(0, 600, 37))
         # Nor does the order of the anchors.
         turned = np.random.default_rng(3).permutation(300)
-        again = BoxEnvelope.from_anchors(metric, anchors.take(turned)).bounds(
+        again = BoxEnvelope.from_anchors(metric.bind(anchors.encoder), anchors.take(turned)).bounds(
             people, values[turned], np.zeros(600), np.ones(600)
         )
     assert (np.stack([again.lower, again.upper]) == whole).all()

@@ -24,6 +24,7 @@ import likewise as lw
 from catalogue import ADDITIVE, FORMS, METRICS, MODELS, Cell, accepts, covering, fit, persons, strangers
 from likewise import verify_card
 from likewise.exceptions import InvalidInputError, LikewiseError
+from promised import falsified
 from property.promises import SAME
 
 duckdb = pytest.importorskip("duckdb")
@@ -290,7 +291,7 @@ def test_control_an_export_of_another_model_is_found(export, monkeypatch):
     ask = EXPORTS[export]
     moved = copy.copy(model)
     shapes = [replace(s, values=s.values + (1e-6 if s.knots is None else 0)) for s in model.scorer_.model.shapes]
-    moved.scorer_ = replace(model.scorer_, model=replace(model.scorer_.model, shapes=tuple(shapes)))
+    moved.scorer_ = falsified(model.scorer_, model=replace(model.scorer_.model, shapes=tuple(shapes)))
     monkeypatch.setitem(EXPORTS, export, lambda m, people: ask(model, people))
     assert disagreements(export, model, people) == ([], [])
     assert len(disagreements(export, moved, people)[0]) == len(people)

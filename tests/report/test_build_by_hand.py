@@ -8,13 +8,13 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, InvalidInputError, TableMetric
 from likewise.kernel.bounds import Bound
-from likewise.kernel.guarantee import Guarantee
 from likewise.report import Cost, charts
 from likewise.report.build import _audit, _kind, _outcome, _predict, _reasons, _searchable
 from likewise.scorecard.display import Panel
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Tradeoff
+from promised import promise as promised_guarantee
 
 METRIC = TableMetric({"age": 0.01})
 PEOPLE = METRIC.encode_rows(pd.DataFrame({"age": [20.0, 30.0, 60.0]}))
@@ -41,7 +41,7 @@ def test_numbers_are_cut_to_the_range_of_the_promise_and_labels_are_certain():
 
 
 def test_a_search_leaves_room_for_epsilon_and_measures_in_the_range():
-    promise = Guarantee(METRIC, Bound(), "sampled", "By hand.", slack=0.05, output_range=(100.0, 300.0))
+    promise = promised_guarantee(METRIC, Bound(), "sampled", "By hand.", slack=0.05, output_range=(100.0, 300.0))
     found = _audit(PEOPLE, np.array([100.0, 131.0, 220.0]), promise)
     # 0.155 at a distance of 0.1, 0.445 at 0.3 and 0.6 at 0.4: by 0.055, 0.145 and 0.2.
     assert (found.tolerance, found.n_violations) == (0.05, 3)

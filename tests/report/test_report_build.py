@@ -26,14 +26,14 @@ from likewise import (
     compare,
     design_metric,
 )
-from likewise.base import ConstrainedClassifier, PlainScorer
+from likewise.base import ConstrainedClassifier
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
-from likewise.kernel.guarantee import Guarantee
 from likewise.report import build, render
 from likewise.report.build import build_report
 from likewise.report.tables import groups_of
 from likewise.report.view import prepare
+from promised import Promised, promise
 
 METRIC = TableMetric({"income": 1e-4, "age": 0.01}, {"region": 0.1, "sex": 0.0}, units={"income": "$"})
 
@@ -53,7 +53,7 @@ def applicants(n):
 
 
 @dataclass(frozen=True, eq=False)
-class ShareScorer(PlainScorer):
+class ShareScorer(Promised):
     share: np.ndarray
 
     def estimate(self, people, *, verbose=False):
@@ -72,7 +72,7 @@ class ShareClassifier(ConstrainedClassifier):
 
     def learn(self, people, y, weights, metric):
         share = np.array([(y == label).mean() for label in self.classes_])
-        return ShareScorer(Guarantee(metric, Bound(), "exact", "Everybody gets the same."), share)
+        return ShareScorer(promise(metric, Bound(), "exact", "Everybody gets the same."), share)
 
 
 @pytest.fixture(autouse=True)

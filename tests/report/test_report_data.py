@@ -9,12 +9,12 @@ import pytest
 
 from likewise import TableMetric, WeightedLp, audit
 from likewise.kernel.bounds import Bound
-from likewise.kernel.guarantee import Guarantee
 from likewise.report import Cost, GroupFigures, GroupScores, ReportData
 from likewise.scorecard.display import Panel
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Tradeoff
+from promised import promise as promised_guarantee
 
 HISTORIES = ["no late payments", "one or two late payments", "more late payments"]
 METRIC = TableMetric(
@@ -86,7 +86,7 @@ def _scores(row):
 
 
 def promise(metric=METRIC, level="deterministic", basis="By shifts of a grid.", **numbers):
-    return Guarantee(metric, Bound(), level, basis, **numbers)
+    return promised_guarantee(metric, Bound(), level, basis, **numbers)
 
 
 def rows_of(metric, rows, names=None):

@@ -8,13 +8,13 @@ from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit, review_
 from likewise.auditing.coverage import Coverage, measure_coverage
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.bounds import Bound, LoosenedBound
-from likewise.kernel.guarantee import Guarantee
 from likewise.report import ReportData, charts, render
 from likewise.report import text as words
 from likewise.report.build import build_scores_report
 from likewise.report.view import for_browser, prepare
 from likewise.scorecard.display import Panel, panels_of
 from likewise.selection.cross_validation import SCORES
+from promised import promise
 
 METRIC = TableMetric(
     {"age": 0.01, "debt": 0.02, "height": 0.0}, {"job": 0.1, "race": 0.0}, missing={"debt": 0.3}, units={"age": "years"}
@@ -34,7 +34,7 @@ AFTER = np.array([0.125, 0.5, 0.25, 0.75])
 
 def report(**changes):
     people = METRIC.encode_rows(TABLE)
-    guarantee = Guarantee(METRIC, LoosenedBound(0.01), "deterministic", "By hand.")
+    guarantee = promise(METRIC, LoosenedBound(0.01), "deterministic", "By hand.")
     options = {"guarantee": guarantee, "before": AFTER[::-1], "after": AFTER} | changes
     return ReportData("A title", "approved", METRIC, people, **options)
 
@@ -191,7 +191,7 @@ def test_reach_by_hand():
 def test_a_promise_without_a_grid_allows_the_distance_alone():
     view = prepare(
         report(
-            guarantee=Guarantee(METRIC, Bound(), "exact", "By hand."),
+            guarantee=promise(METRIC, Bound(), "exact", "By hand."),
             closest=pd.DataFrame({"row_a": [0], "row_b": [2], "difference": [0.125], "distance": [0.6]}),
         )
     )

@@ -1,7 +1,6 @@
 """What a scorecard shows, of shapes written down by hand."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +8,9 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
 from likewise.additive.scorer import AdditiveScorer
-from likewise.additive.shapes import Shape, SumOfShapes
-from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.links import LINKS
+from promised import falsified, unchecked
 
 PEOPLE = pd.DataFrame(
     {
@@ -38,12 +37,13 @@ def written(model, values, intercepts, *, link, output_range=None, p=1, budgets=
         Shape(2, None, region[:, :-1], region[:, -1]),
     )
     n = len(values)
-    guarantee = Guarantee(metric, LINKS[link].curve, "exact", "By hand.", output_range=output_range)
     budgets = np.tile([1.0, 1.0, 1.0] if budgets is None else budgets, (n, 1))
-    scorer = AdditiveScorer(guarantee, SumOfShapes(np.array(intercepts, dtype=float), shapes, 40), link, budgets)
     outcomes = np.arange(4) % max(2, n) if output_range is None else np.array([*output_range, *output_range])
     model.set_params(metric=metric, penalty=0.1).fit(PEOPLE, outcomes)
-    model.scorer_ = scorer
+    sums = SumOfShapes(metric.bind(model.encoder_), np.array(intercepts, dtype=float), shapes, 40)
+    model.scorer_ = unchecked(
+        AdditiveScorer(sums, link, budgets, output_range), metric, curve=LINKS[link].curve, output_range=output_range
+    )
     return model
 
 
@@ -217,7 +217,7 @@ def test_nearly_flat_ranges_are_one_row(numbers):
 def test_each_outcome_of_several_has_the_budgets_of_its_own_function(outcome):
     model = written(AdditiveClassifier(), VALUES, [0.0, 0.0, 0.0], link="softmax", p=2)
     shares = np.array([[0.6, 0.8, 1.0], [0.8, 0.6, 1.0], [0.28, 0.96, 1.0]])
-    model.scorer_ = replace(model.scorer_, budgets=shares)
+    model.scorer_ = falsified(model.scorer_, budgets=shares)
     card = model.scorecard(outcome)
     income, debt = 2 * np.sqrt(0.01) * shares[outcome, 0], 2 * np.sqrt(0.02) * shares[outcome, 1]
     np.testing.assert_allclose(card[card["column"] == "income"]["allowed"].sum(), 30 * income, rtol=1e-12)

@@ -456,3 +456,26 @@ def test_a_band_that_ends_beyond_1_is_certain_for_nobody(model):
     for notice in model.notice(X, threshold=0.96, width=0.1):
         assert notice.changes == ()
         assert "No change to the items you can change would be enough without a draw." in notice.to_text()
+
+
+SHAPES = {
+    "groups": {"groups": {"job": {"groups": [["clerk", "teacher"], ["farmer"]], "within": 0.1}}},
+    "distances": {"distances": {"job": {"clerk": {"teacher": 1, "farmer": 10}, "teacher": {"farmer": 10}}}},
+    "one distance": {},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_nearest_category_that_is_enough_is_the_smallest_change(shape):
+    """A farmer gains more than a teacher, and is ten times as far from a clerk."""
+    metric = TableMetric({"income": 0.01}, {"job": 0.4}, **SHAPES[shape])
+    X = pd.DataFrame({"income": [20.0, 60.0] * 60, "job": ["clerk", "teacher", "farmer"] * 40})
+    card = AdditiveClassifier(metric, penalty=1e-4).fit(X, X["job"] != "clerk")
+    person, others = {"income": 20.0, "job": "clerk"}, [{"job": "teacher"}, {"job": "farmer"}]
+    (start,) = card.predict_proba(pd.DataFrame([person]))[:, 1]
+    (notice,) = card.notice(pd.DataFrame([person]), threshold=start + 0.02, favourable=True)
+    enough = card.predict_proba(pd.DataFrame([person | other for other in others]))[:, 1] >= start + 0.02
+    assert enough.all()
+    changes = {change.column: change.value for change in notice.changes}
+    assert away(card, person, changes) == pytest.approx(min(away(card, person, other) for other in others))
+    assert changes.get("job") == "teacher" or shape == "one distance"

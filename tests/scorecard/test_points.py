@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, load_model, save_model
-from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee
-from likewise.additive.shapes import Shape, SumOfShapes, constrain
-from likewise.kernel.links import LINKS
+from likewise.additive.scorer import AdditiveScorer, PointsScorer
+from likewise.additive.shapes import constrain
+from likewise.kernel.evidence import Shape
 from likewise.scorecard.points import _Limits, _round_knots
 from likewise.verify_card import NotProvenError, check_scores, prove
+from promised import falsified
 
 PAIRS = 20_000  # per card; with 48 cards nearly a million
 ROUNDING = 1e-12
@@ -71,7 +72,7 @@ def random_card(rng, p):
         shapes.append(Shape(i, knots, values, values.mean(axis=1) if name == "debt" else None))
     sums = constrain(rng.normal(size=1), shapes, weights, 4.0)
     shares = np.ones((1, 5)) if p == 1 else np.full((1, 5), 3.0 ** -(1 - 1 / p))
-    model.scorer_ = AdditiveScorer(additive_guarantee(metric, LINKS["logistic"], 1.0), sums, "logistic", shares)
+    model.scorer_ = AdditiveScorer(sums, "logistic", shares, None)
     return model
 
 
@@ -97,9 +98,7 @@ def largest_excess(model, rng, n=PAIRS):
 
     a, b = (People(rows, model.encoder_, None) for rows in pairs(rng, model, n))
     h, other = (model.scorer_.estimate(each).mean[:, 1] for each in (a, b))
-    return float(
-        (np.abs(h - other) - model.guarantee_.curve.bound(model.guarantee_.metric.bind(a.encoder).between(a, b))).max()
-    )
+    return float((np.abs(h - other) - model.guarantee_.curve.bound(model.guarantee_.bound_metric.between(a, b))).max())
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0, np.inf])
@@ -125,7 +124,7 @@ def rounded_to_nearest(model, card):
         )
         for shape in model.scorer_.model.shapes
     )
-    return replace(card.scorer_, model=SumOfShapes(card.scorer_.model.intercepts, shapes, 38))
+    return falsified(card.scorer_, model=replace(card.scorer_.model, shapes=shapes, bits=38))
 
 
 def test_control_rounding_to_the_nearest_point_exceeds_it():
@@ -163,7 +162,9 @@ def test_a_card_that_has_whole_points_already_stays_as_it_is(model):
     income = Shape(0, knots, points / UNIT, None)
     region = Shape(3, None, np.array([[4.0, -3.0, 0.0]]) / UNIT, np.array([1.0]) / UNIT)
     written = AdditiveClassifier(metric_of(), penalty=0.1).fit(*people(40))
-    written.scorer_ = replace(model.scorer_, model=SumOfShapes(np.zeros(1), (income, region), 40))
+    written.scorer_ = replace(
+        model.scorer_, model=replace(model.scorer_.model, intercepts=np.zeros(1), shapes=(income, region), bits=40)
+    )
     first, second = written.in_points().scorer_.model.shapes
     assert (first.knots.tolist(), first.values.tolist()) == (knots.tolist(), points.tolist())
     assert (second.values.tolist(), second.other.tolist()) == ([[4.0, -3.0, 0.0]], [1.0])

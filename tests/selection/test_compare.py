@@ -10,14 +10,15 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
-from likewise.base import ConstrainedClassifier, PlainScorer
+from likewise.base import ConstrainedClassifier
 from likewise.dummy import ConstantClassifier, ConstantRegressor
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
-from likewise.kernel.guarantee import Guarantee
 from likewise.selection.compare import difference, recommend
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.methods import METHODS
+from promised import Promised
+from promised import promise as promised_guarantee
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 2))
@@ -41,7 +42,7 @@ class Oracle(ClassifierMixin, BaseEstimator):
         return np.stack([1 - p, p], axis=1)
 
 
-class StepScorer(PlainScorer):
+class StepScorer(Promised):
     """A jump, which no metric with a weight allows."""
 
     def estimate(self, people, *, verbose=False):
@@ -59,7 +60,7 @@ class Liar(ConstrainedClassifier):
         self.metric = metric
 
     def learn(self, people, y, weights, metric):
-        return StepScorer(Guarantee(metric, Bound(), "exact", "It does not hold."))
+        return StepScorer(promised_guarantee(metric, Bound(), "exact", "It does not hold."))
 
 
 def test_a_method_that_is_a_constant_scores_like_the_constant():
@@ -241,7 +242,9 @@ class Growing(ConstrainedClassifier):
         promises = [(0.1, 0.0, 20, "deterministic"), (0.4, 0.1, 30, "sampled"), (0.0, 0.0, 0, "exact")]
         slack, delta, n_draws, level = promises[len(Growing.fitted)]
         Growing.fitted.append(level)
-        return StepScorer(Guarantee(metric, Bound(), level, "Some.", slack=slack, delta=delta, n_draws=n_draws))
+        return StepScorer(
+            promised_guarantee(metric, Bound(), level, "Some.", slack=slack, delta=delta, n_draws=n_draws)
+        )
 
 
 def test_the_reported_guarantee_is_the_weakest_over_the_folds():

@@ -7,13 +7,13 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from likewise import FunctionMetric, WeightedLp, compare
-from likewise.base import ConstrainedClassifier, PlainScorer
+from likewise.base import ConstrainedClassifier
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
-from likewise.kernel.guarantee import Guarantee
 from likewise.selection import cross_validation as holdout
 from likewise.selection.cross_validation import compute_scores, proper_losses
 from likewise.selection.methods import _task_of
+from promised import Promised, promise
 
 X = np.linspace(0, 1, 60)[:, None]
 Y = np.arange(60) % 2
@@ -23,7 +23,7 @@ HELD_OUT = [ORDER[:10], ORDER[10:26], ORDER[26:]]  # 10, 16 and 34 people, so 50
 FOLDS = [(np.setdiff1d(ORDER, held), held) for held in HELD_OUT]
 
 
-class SteepScorer(PlainScorer):
+class SteepScorer(Promised):
     """A line of slope 1 with a jump on top."""
 
     def estimate(self, people, *, verbose=False):
@@ -44,7 +44,7 @@ class Loose(ConstrainedClassifier):
     def learn(self, people, y, weights, metric):
         n = len(people)
         level = {50: "exact", 44: "sampled", 26: "deterministic"}[n]
-        return SteepScorer(Guarantee(metric, Bound(), level, "For a test.", slack=n / 1000, n_draws=n))
+        return SteepScorer(promise(metric, Bound(), level, "For a test.", slack=n / 1000, n_draws=n))
 
 
 def test_a_row_has_the_weakest_promise_the_most_evaluations_and_all_people_of_the_folds():
@@ -62,7 +62,7 @@ class Elsewhere(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
-        self.guarantee_ = Guarantee(WeightedLp([self.weight]), Bound(), "exact", "For a test.")
+        self.guarantee_ = promise(WeightedLp([self.weight]), Bound(), "exact", "For a test.")
         return self
 
     def predict_proba(self, X):

@@ -64,13 +64,13 @@ def test_on_a_grid_the_share_of_differing_draws_is_the_distance():
     grids = cells_for(X, [0.125], n_draws=16)  # two positions per step: 16 * 0.125
     expected = np.minimum(1, 0.125 * np.abs(X - X.T))
     np.testing.assert_array_equal(share_differing(grids, X), expected)
-    assert grids.curve.excess == 0
+    assert grids.noise.excess == 0
 
 
 def test_off_a_grid_each_differing_feature_adds_at_most_one_draw():
     X = np.random.default_rng(0).normal(size=(25, 3))
     grids = cells_for(X, [0.3, 1.0, 2.0], n_draws=50)
-    assert grids.curve.excess == 3 / 50
+    assert grids.noise.excess == 3 / 50
     assert_no_pair_above(grids, X, [0.3, 1.0, 2.0])
 
 
@@ -191,7 +191,7 @@ def test_other_exponents_on_a_grid(p):
     X = np.random.default_rng(5).integers(0, 9, size=(25, 3)).astype(float)
     metric = WeightedLp([0.05, 0.1, 0.02], p=p)
     grids = cells_for(X, [0.05, 0.1, 0.02], p=p, n_draws=200)
-    assert grids.curve.excess == 0
+    assert grids.noise.excess == 0
     assert (share_differing(grids, X) <= metric.pairwise(X) + 1e-12).all()
 
 
@@ -265,13 +265,13 @@ def test_draws_follow_from_epsilon():
     X = np.random.default_rng(8).normal(size=(50, 30))
     assert cells_for(X, np.ones(30), n_draws=None, epsilon=0.001).n_draws == 30_000
     assert cells_for(X, np.ones(30), n_draws=None, epsilon=0.5).n_draws == MIN_DRAWS
-    assert cells_for(np.rint(X), np.ones(30), n_draws=None, epsilon=1e-9).curve.excess == 0
+    assert cells_for(np.rint(X), np.ones(30), n_draws=None, epsilon=1e-9).noise.excess == 0
 
 
 def test_a_grid_too_fine_for_the_draws_counts_as_none():
     X = np.arange(20.0)[:, None]
-    assert cells_for(X, [0.001], n_draws=500).curve.excess == 1 / 500
-    assert cells_for(X, [0.001], n_draws=1000).curve.excess == 0
+    assert cells_for(X, [0.001], n_draws=500).noise.excess == 1 / 500
+    assert cells_for(X, [0.001], n_draws=1000).noise.excess == 0
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_standardised_whole_numbers_are_a_grid():
     scaled = (ages - ages.mean()) / ages.std()
     assert find_step(scaled) == pytest.approx(1 / ages.std())
     grids = cells_for(scaled[:, None], [0.9], n_draws=1000)
-    assert grids.curve.excess == 0
+    assert grids.noise.excess == 0
     assert_no_pair_above(grids, np.unique(scaled)[::3, None], [0.9])
 
 
@@ -336,7 +336,7 @@ def largest_excess(grids, X, weights):
         keys = {*laws[i], *laws[j]}
         variation = sum(abs(laws[i].get(key, 0.0) - laws[j].get(key, 0.0)) for key in keys) / 2
         distance = float(np.abs(X[i] - X[j]) @ weights)
-        most = max(most, variation - min(1.0, distance + grids.curve.excess))
+        most = max(most, variation - min(1.0, distance + grids.noise.excess))
     return most
 
 
@@ -349,7 +349,7 @@ def test_values_between_points_of_a_found_grid_keep_the_promise(scale, loose):
         grid[:, 2] = rng.normal(size=60)
     weights = np.array([0.11, 0.05, 0.2]) / scale
     grids = cells_for(grid, weights, n_draws=40)
-    assert grids.curve.excess == (1 / 40 if loose else 0)
+    assert grids.noise.excess == (1 / 40 if loose else 0)
     X = grid[:14].copy()
     X[3:12] += rng.choice([0, 0.5, 0.25, 1e-3, 0.999], size=(9, 3)) * scale
     X[12], X[13] = np.nextafter(X[3], np.inf), X[3] + 2.0**-21 * scale
@@ -511,7 +511,7 @@ def test_no_pair_of_real_people_exceeds_its_bound(name, standardise):
     assert (variation <= np.minimum(1, D) + n_diff / 1000 + 1e-12).all()
     assert variation.max() > 0.1  # the check has something to find
     if not standardise:
-        assert grids.curve.excess < len(grids.steps) / 1000  # whole numbers are found
+        assert grids.noise.excess < len(grids.steps) / 1000  # whole numbers are found
 
 
 def excess_near(values, weight, rows):

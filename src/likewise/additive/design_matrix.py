@@ -14,8 +14,8 @@ from likewise._frozen import Frozen
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part
 from likewise.additive.qp import Limits
-from likewise.additive.shapes import Shape
 from likewise.kernel.distance import dual
+from likewise.kernel.evidence import Shape
 from likewise.kernel.metric import BoundMetric
 
 _SMALLEST = 1e-12  # a rise with a smaller limit is left out

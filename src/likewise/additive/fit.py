@@ -15,10 +15,11 @@ from likewise._validation import short_repr
 from likewise.additive.binning import Part, bin_columns, knots_for
 from likewise.additive.design_matrix import Layout, constant, read_shapes
 from likewise.additive.objective import Loss, Objective
-from likewise.additive.scorer import AdditiveScorer, additive_guarantee
-from likewise.additive.shapes import Shape, constrain
+from likewise.additive.scorer import AdditiveScorer
+from likewise.additive.shapes import constrain
 from likewise.additive.solver import choose_penalties, fit_budgets, needs_blocks, solve_in_blocks
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.evidence import Shape
 from likewise.kernel.links import LINKS
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
@@ -152,10 +153,7 @@ class Plan:
             intercepts, unit = low + width * (0.5 + intercepts), unit * width
             shapes = [_times(shape, width) for shape in shapes]
         model = constrain(intercepts, shapes, columns, unit)
-        used = float(model.used(columns, unit).max())
-        return AdditiveScorer(
-            additive_guarantee(self.metric, LINKS[self.link], used, output_range), model, self.link, budgets
-        ), penalty
+        return AdditiveScorer(model, self.link, budgets, output_range), penalty
 
     def with_penalties(self, problem: Objective, penalty: Penalty) -> Objective:
         """The problem with given penalties, by column."""

@@ -13,17 +13,17 @@ import numpy as np
 from likewise._engine import kernel
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.additive.shapes import SumOfShapes
 from likewise.base import PlainScorer
 from likewise.exceptions import UnprovableError
 from likewise.inspection.additive_form import AdditiveForm, ColumnEffect
 from likewise.inspection.additive_scores import LOGIT, PROBIT, AdditiveScores, clip
+from likewise.kernel import rules
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.columns import CategoricalColumn, NumericColumn
+from likewise.kernel.evidence import SumOfShapes
 from likewise.kernel.guarantee import Guarantee
-from likewise.kernel.links import LINK_CELLS, LINKS, ScoreLink
+from likewise.kernel.links import LINK_CELLS, LINKS
 from likewise.kernel.schema import Encoder, People
-from likewise.metrics.base import Metric
 
 _BLOCK = 4096  # people at a time
 _CURVES = {"logistic": LOGIT, "probit": PROBIT, "clip": clip(-0.5, 0.5, shift=0.5)}  # of two classes
@@ -49,29 +49,34 @@ class AdditiveScorer(PlainScorer):
 
     Attributes
     ----------
-    guarantee : Guarantee
     model : SumOfShapes
         For classes in units of the score (log-odds, say); for regression in units of the output.
     link : str
         A key of `LINKS`.
     budgets : ndarray of shape (n_functions, n_columns)
         Share of its scale that each column of numbers was given; 1 where p is 1.
+    output_range : tuple of float, or None for classes
     """
 
     model: SumOfShapes
     link: str
     budgets: FloatArray
+    output_range: tuple[float, float] | None
+
+    def prove(self) -> Guarantee:
+        """The shapes use no more than the metric allows."""
+        return rules.shapes(self.model, self.link, self.output_range)
 
     @property
     def unit(self) -> float:
         """Largest change of a score at distance 1."""
-        low, high = self.guarantee.output_range or (0.0, 1.0)
+        low, high = self.output_range or (0.0, 1.0)
         return LINKS[self.link].unit * (high - low)
 
     @property
     def score_name(self) -> str:
         """Name of the sum of points."""
-        return "prediction" if self.guarantee.output_range else LINKS[self.link].score
+        return "prediction" if self.output_range else LINKS[self.link].score
 
     @property
     def scored_class(self) -> int:
@@ -86,7 +91,7 @@ class AdditiveScorer(PlainScorer):
     @property
     def n_outputs(self) -> int:
         """Classes, or 1 for regression."""
-        return 1 if self.guarantee.output_range else max(2, len(self.model.intercepts))
+        return 1 if self.output_range else max(2, len(self.model.intercepts))
 
     def points(self, people: People) -> FloatArray:
         """What each column adds, shape (n_samples, n_shapes, n_functions)."""
@@ -104,8 +109,8 @@ class AdditiveScorer(PlainScorer):
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Outputs; there is nothing to estimate, so the intervals have width 0."""
         scores = self.scores(people)
-        if self.guarantee.output_range:
-            mean = np.clip(scores, *self.guarantee.output_range)
+        if self.output_range:
+            mean = np.clip(scores, *self.output_range)
         else:
             mean = np.empty((len(people), self.n_outputs))
             kernel("additive", self.link, LINK_CELLS * scores.size)(scores, mean)
@@ -125,7 +130,7 @@ class AdditiveScorer(PlainScorer):
 
     def distance_to_tie(self, people: People) -> FloatArray | None:
         """By the sums of points."""
-        if self.guarantee.output_range:
+        if self.output_range:
             return None
         # Between knots, points are rounded to the grid: a column is off by less than two steps of it for each of the
         # two people (`docs/theory.md` §11).
@@ -139,7 +144,7 @@ class AdditiveScorer(PlainScorer):
 
     def additive_form(self, encoder: Encoder) -> AdditiveForm:
         """The functions and their link, for `minimal_metric`; two classes or regression."""
-        scores, limits, effects = self.additive_scores(encoder), self.guarantee.output_range, {}
+        scores, limits, effects = self.additive_scores(encoder), self.output_range, {}
         if scores.curve is None:
             raise UnprovableError(f"cards are read for two classes and regression, not for {self.n_outputs} classes")
         factor, _ = self.from_points
@@ -167,7 +172,7 @@ class AdditiveScorer(PlainScorer):
     def additive_scores(self, encoder: Encoder) -> AdditiveScores:
         """What each column adds, read from its points."""
         factor, shift = self.from_points
-        limits, shapes = self.guarantee.output_range, self.model.shapes
+        limits, shapes = self.output_range, self.model.shapes
 
         def part_of(j: int) -> Callable[[Any], FloatArray]:
             return lambda rows: factor * self.points(People.read(rows, encoder))[:, j]
@@ -226,7 +231,7 @@ class PointsScorer(AdditiveScorer):
 
     Attributes
     ----------
-    guarantee, model, link, budgets
+    model, link, budgets, output_range
         As for `AdditiveScorer`; `model` is in points, whole ones at knots and for categories.
     points_to_double : float
         Points that double the odds.
@@ -240,6 +245,10 @@ class PointsScorer(AdditiveScorer):
     base_score: float
     base_odds: float
     position: int
+
+    def prove(self) -> Guarantee:
+        """The points use no more than the metric allows, where so many of them double the odds."""
+        return rules.shapes(self.model, self.link, self.output_range, self.points_to_double)
 
     @property
     def unit(self) -> float:
@@ -286,22 +295,6 @@ class PointsScorer(AdditiveScorer):
     def distance_to_tie(self, people: People) -> FloatArray | None:
         """By the log-odds."""
         return LINKS[self.link].distance_to_tie(self.log_odds(people), _POINTS_ERROR * (1 + len(self.model.shapes)))
-
-
-def additive_guarantee(
-    metric: Metric, link: ScoreLink, used: float, output_range: tuple[float, float] | None = None
-) -> Guarantee:
-    """The guarantee of shapes that use at most a share of 1 of what the metric allows."""
-    share = "all" if used > 0.999 else f"{np.ceil(1000 * used) / 10:g}%"
-    return Guarantee(
-        metric,
-        link.curve,
-        "exact",
-        f"It holds by construction, for all people, seen or not: the {link.score} is a sum of one function per column, "
-        f"and these use {share} of the slope the metric allows (and of the range it allows between categories), read "
-        f"off the stored numbers and rounded upwards; {link.why}.",
-        output_range=output_range,
-    )
 
 
 def level_names(encoder: Encoder, column: int) -> list[Any] | None:

@@ -33,6 +33,8 @@ from likewise.verification.one_hot import OneHot, told
 _ROUND = 20_000_000  # pairs after which the search restarts from other people
 _MIN_PAIRS = 1000
 _DESCRIPTIONS = {
+    "uniform": "drawn uniformly from the ranges of all columns, and what they become with other values in some",
+    "stratified": "drawn from equal slices of these ranges in the same way",
     "random": "around people, at distances of every order of magnitude",
     "borders": "on both sides of values at which the model may change",
     "categories": "different in categories, in missing values, and in columns of weight 0",
@@ -174,7 +176,8 @@ def attack(
     """Search for the pair of people, in `X` or not, whose outputs most exceed what is allowed.
 
     What is allowed is the model's own guarantee, if it has one under this metric, and otherwise the distance itself.
-    `audit` compares all pairs of given people; this searches everywhere else: around people at all scales, on both
+    `audit` compares all pairs of given people; this searches everywhere else: all over the ranges first, whoever was
+    given (`Attack.tried` has the counts of these draws), then around people at all scales, on both
     sides of knots and thresholds, across categories, missing and unseen values, along lines and gradients, and by hill
     climbing from the worst pairs.
 
@@ -240,7 +243,7 @@ def attack(
     BOOL.check("verbose", verbose)
     is_plain_function("model", model, ("predict_proba", "predict"))  # raises if it is not a model
     own = getattr(model, "guarantee_", None)
-    guarantee = own if isinstance(own, Guarantee) and metric.is_learned_as(own.metric) else None
+    guarantee = own if isinstance(own, Guarantee) and own.bound_metric.is_of(metric) else None
     own_range = getattr(own, "output_range", None) if output_range is None else output_range
     limits = None if own_range is None else check_output_range(own_range)
     rng = np.random.default_rng(seed_from(random_state))

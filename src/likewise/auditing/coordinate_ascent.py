@@ -14,6 +14,9 @@ from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
 
 _CANDIDATES = 12  # numbers of a column that a search tries
+BLANKS = 0.05  # share of blanks among people who are drawn from a domain
+_BATCH = 50_000  # pairs that a model is asked about at once
+DRAWN = 0.2  # share of the pairs of a search that are drawn from the domain before it climbs
 
 Objective = Callable[[FloatArray, FloatArray], FloatArray]
 """From encoded people a and b to what is maximised."""
@@ -106,6 +109,68 @@ class CoordinateAscent:
         near = np.concatenate([row[column] + reach * self.rng.uniform(-1, 1, 2) for row in (a, b)])
         near = np.clip(near[~np.isnan(near)], held.low, held.high)
         return np.unique(held.nearest(near))
+
+
+def shares_of_ranges(rng: np.random.Generator, n: int, n_columns: int, *, stratified: bool) -> FloatArray:
+    """Places within the ranges of columns: uniform, or one in each of `n` equal slices of every column."""
+    shares = rng.random((n, n_columns))
+    if stratified:
+        slices = np.tile(np.arange(n)[:, None], (1, n_columns))
+        shares = (rng.permuted(slices, axis=0) + shares) / n
+    return np.minimum(shares, np.nextafter(1.0, 0.0))
+
+
+def drawn_people(space: InputSpace, rng: np.random.Generator, n: int, *, stratified: bool) -> FloatArray:
+    """Encoded people from all over the domain; they may break its rules."""
+    shares = shares_of_ranges(rng, n, len(space.held), stratified=stratified)
+    rows = np.empty_like(shares)
+    for i, held in enumerate(space.held):
+        if isinstance(held, CategoricalDomain):
+            codes = space.codes(i)
+            rows[:, i] = codes[np.floor(shares[:, i] * len(codes)).astype(np.int64)]
+        else:
+            rows[:, i] = held.at_shares(shares[:, i])
+            if held.blank:
+                rows[rng.random(n) < BLANKS, i] = np.nan
+    return rows
+
+
+def drawn_pairs(
+    space: InputSpace, columns: Sequence[int], rng: np.random.Generator, n: int
+) -> tuple[FloatArray, FloatArray, str]:
+    """Pairs from all over the domain who differ in some columns, half uniform and half stratified; and counts."""
+    pairs, counts = [], []
+    for stratified in (False, True):
+        a, other = (drawn_people(space, rng, n // 2, stratified=each) for each in (stratified, False))
+        differs = np.zeros(a.shape, dtype=bool)
+        differs[:, columns] = rng.random((len(a), len(columns))) < rng.choice([1 / len(columns), 0.4, 1.0], (len(a), 1))
+        differs[np.arange(len(a)), rng.choice(columns, len(a))] = True
+        for i in columns:  # categories differ for sure
+            if isinstance(space.held[i], CategoricalDomain):
+                other[:, i] = _another(space.codes(i), a[:, i], rng)
+        b = np.where(differs, other, a)
+        fine = space.holds(a) & space.holds(b)
+        pairs.append((a[fine], b[fine]))
+        counts.append(int(fine.sum()))
+    a, b = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    uniform, sliced = counts
+    told = f"{uniform:,} pairs drawn uniformly from the domain, {sliced:,} from equal slices of every column"
+    return a, b, told
+
+
+def _another(codes: FloatArray, own: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Another of the codes for everybody, a blank among them; the same where there is only one."""
+    same = (own[:, None] == codes) | (np.isnan(own)[:, None] & np.isnan(codes))
+    steps = rng.integers(1, len(codes), len(own)) if len(codes) > 1 else 0
+    return np.asarray(codes[(same.argmax(axis=1) + steps) % len(codes)])
+
+
+def worst_of(objective: Objective, a: FloatArray, b: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The `n` pairs with the largest values, the largest first; and these."""
+    parts = [objective(a[i : i + _BATCH], b[i : i + _BATCH]) for i in range(0, len(a), _BATCH)]
+    values = np.concatenate([np.empty(0), *parts])
+    order = np.argsort(-values, kind="stable")[:n]
+    return a[order], b[order], values[order]
 
 
 def random_pairs(

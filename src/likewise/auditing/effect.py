@@ -19,7 +19,7 @@ from likewise._typing import FloatArray
 from likewise._validation import BOOL, check_count, check_output_range, check_positive, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
-from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
+from likewise.auditing.coordinate_ascent import DRAWN, CoordinateAscent, drawn_pairs, random_pairs, worst_of
 from likewise.auditing.excess import Excess, smallest_excess
 from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
@@ -78,6 +78,8 @@ class Effect:
     tolerance : float
     rounding : float
         Differences up to this, 1e-9 of the range of the outputs, do not count.
+    searched : str
+        What was searched for the worst pair, with counts; empty if the proof has it.
     domain : Domain
     excess : Excess or None
         With a metric, the smallest e with ``TV <= D + e`` for all people of the domain.
@@ -112,6 +114,7 @@ class Effect:
     how: str
     tolerance: float
     rounding: float
+    searched: str
     domain: Domain
     excess: Excess | None
     labels: OutputLabels
@@ -174,6 +177,7 @@ class Effect:
     def coverage(self) -> str:
         """What was compared, what is proven and how, and what is not covered."""
         text = self.headline[0].upper() + self.headline[1:] + f". Everybody was given {self.tried}. {self.standing}. "
+        text += f"Searched: {self.searched}. " if self.searched else ""
         text += (
             "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
             "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
@@ -301,7 +305,7 @@ def effect(
         order = np.argsort(-np.where(inside, effects, -np.inf), kind="stable")[:_STARTS]
         order = order[inside[order]]
         proof = upper_bound(space, columns, limits, (a[order], b[order]))
-        found, first, second = _worst(space, columns, proof, (a[order], b[order]), n_queries, rng, limits)
+        found, first, second, searched = _worst(space, columns, proof, (a[order], b[order]), n_queries, rng, limits)
         proven, how = proof.proven, proof.how
         if proven is not None and found > proven:
             # The model contradicts what was read off it: nothing is proven.
@@ -325,6 +329,7 @@ def effect(
         how=how,
         tolerance=limits.tolerance,
         rounding=rounding,
+        searched=searched,
         domain=space.domain,
         excess=excess,
         labels=exchange.labels,
@@ -366,8 +371,8 @@ def _worst(
     n_queries: int,
     rng: np.random.Generator,
     limits: Limits,
-) -> tuple[float, FloatArray, FloatArray]:
-    """The worst pair: by the proof if it has one that reaches the bound, and by search otherwise."""
+) -> tuple[float, FloatArray, FloatArray, str]:
+    """The worst pair, and what was searched for it: nothing, if the proof has one that reaches the bound."""
     a, b = (
         np.concatenate([part, *(pair[i : i + 1] for pair in map(np.stack, proof.pairs))])
         for i, part in enumerate(starts)
@@ -375,19 +380,24 @@ def _worst(
     if len(a):
         fine = space.holds(a) & space.holds(b)
         a, b = a[fine], b[fine]
-    best, first, second = -1.0, np.empty(0), np.empty(0)
+    best, first, second, searched = -1.0, np.empty(0), np.empty(0), ""
     if len(a):
         values = space.differences(a, b)
         i = int(values.argmax())
         best, first, second = float(values[i]), a[i], b[i]
     if proof.proven is None or proof.proven - best > limits.tolerance:
+        n_drawn = int(DRAWN * n_queries)
+        drawn_a, drawn_b, searched = drawn_pairs(space, columns, rng, n_drawn)
+        drawn_a, drawn_b, _ = worst_of(space.differences, drawn_a, drawn_b, _STARTS)
         more_a, more_b = random_pairs(space, columns, rng, 4 * _STARTS)
+        more_a, more_b = np.concatenate([drawn_a, more_a]), np.concatenate([drawn_b, more_b])
         a = more_a if not len(a) else np.concatenate([a, more_a])
         b = more_b if not len(b) else np.concatenate([b, more_b])
-        search = CoordinateAscent(space, list(columns), space.differences, n_queries, rng)
+        search = CoordinateAscent(space, list(columns), space.differences, n_queries - n_drawn, rng)
         value, p, q = search.run(a, b)
+        searched += f", and {n_queries - n_drawn - search.n_queries:,} by climbing from the worst"
         if value > best:
             best, first, second = value, p, q
     if not len(first):
         raise InvalidInputError("domain must not be empty; no row within it was found. Check its ranges and rules.")
-    return best, first, second
+    return best, first, second, searched

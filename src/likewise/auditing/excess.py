@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
+from likewise.auditing.coordinate_ascent import DRAWN, CoordinateAscent, drawn_pairs, random_pairs, worst_of
 from likewise.auditing.exchange import shown_pair
 from likewise.metrics.base import Metric
 from likewise.verification.base import InputSpace, Limits
@@ -32,6 +32,8 @@ class Excess:
     proven : float or None
         ``TV <= D + proven`` for all people of the domain; None if there is no proof.
     how : str
+    searched : str
+        What was searched for the worst pair, with counts.
     """
 
     found: float
@@ -40,6 +42,7 @@ class Excess:
     distance: float
     proven: float | None
     how: str
+    searched: str
 
 
 def smallest_excess(
@@ -55,17 +58,23 @@ def smallest_excess(
         return space.differences(a, b) - distance(a, b)
 
     proof = prove_excess(space, bound, limits)
-    a, b = random_pairs(space, everything, rng, _N_STARTS)
+    n_drawn = int(DRAWN * n_queries)
+    a, b, searched = drawn_pairs(space, everything, rng, n_drawn)
+    a, b, _ = worst_of(objective, a, b, _N_STARTS // 2)
+    more = random_pairs(space, everything, rng, _N_STARTS)
+    a, b = np.vstack([a, more[0]]), np.vstack([b, more[1]])
     for p, q in proof.pairs:
         if (space.holds(p[None]) & space.holds(q[None])).all():
             a, b = np.vstack([p, a]), np.vstack([q, b])
-    value, p, q = CoordinateAscent(space, everything, objective, n_queries, rng).run(a, b)
+    search = CoordinateAscent(space, everything, objective, n_queries - n_drawn, rng)
+    value, p, q = search.run(a, b)
+    searched += f", and {n_queries - n_drawn - search.n_queries:,} by climbing from the worst"
     if not value > 0:
-        return Excess(0.0, None, 0.0, 0.0, proof.proven, proof.how)
+        return Excess(0.0, None, 0.0, 0.0, proof.proven, proof.how, searched)
     found = float(objective(p[None], q[None])[0])
     proven, how = proof.proven, proof.how
     if proven is not None and found > proven:
         proven, how = None, "its own answers exceed what follows from its parts; please report this"
     shown = shown_pair(space, p, q)
     gap, away = float(space.differences(p[None], q[None])[0]), float(distance(p[None], q[None])[0])
-    return Excess(max(0.0, found), shown, gap, away, proven, how)
+    return Excess(max(0.0, found), shown, gap, away, proven, how, searched)

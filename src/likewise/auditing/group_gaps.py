@@ -139,20 +139,21 @@ def group_gaps(
     rows: list[tuple[Any, ...]] = []
     points = Points.of(people, None if splits_of(weights) is None else weights)
     shuffles = [np.random.default_rng(seed).permutation(where) for seed in range(_SHUFFLES)]
-    for k in np.argsort([str(value) for value in values], kind="stable"):
+    names = ["(blank)" if pd.isna(value) else str(value) for value in values]
+    for k in np.argsort(names, kind="stable"):
         inside = where == k
         mean, others = float(outputs[inside].mean()), float(outputs[~inside].mean())
         if len(rows) == 0 or len(values) > 2:  # of two groups, each has the other's limits
             allowed = _largest_gap(points, weights, inside)
             shuffled = float(np.mean([_largest_gap(points, weights, each == k) for each in shuffles]))
         lead = float(direction.gains(np.array([mean - others])))
-        ahead = "neither" if lead == 0 else str(values[k]) if lead > 0 else "others"
-        rows.append((str(values[k]), int(inside.sum()), mean, others, mean - others, allowed, shuffled, ahead))
+        ahead = "neither" if lead == 0 else names[k] if lead > 0 else "others"
+        rows.append((names[k], int(inside.sum()), mean, others, mean - others, allowed, shuffled, ahead))
     head = ["value", "n", "mean", "others", "gap", "allowed", "shuffled", direction.names[0]]
     return GroupGaps(
         pd.DataFrame(rows, columns=head),
         _proxies(people, name, where),
-        _contributions(model, X, where, values),
+        _contributions(model, X, where, names),
     )
 
 
@@ -206,7 +207,7 @@ def _proxies(people: People, name: Any, where: Any) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["column", "auc"])
 
 
-def _contributions(model: Any, X: Any, where: Any, values: Any) -> pd.DataFrame | None:
+def _contributions(model: Any, X: Any, where: Any, values: list[str]) -> pd.DataFrame | None:
     """What each column of a scorecard adds to the difference of a group's mean score from that of the others."""
     scorer = getattr(model, "scorer_", None)
     if type(scorer) is not AdditiveScorer or len(scorer.model.intercepts) != 1:
@@ -214,5 +215,5 @@ def _contributions(model: Any, X: Any, where: Any, values: Any) -> pd.DataFrame 
     points = scorer.points(People.read(X, model.encoder_))[:, :, 0]
     names = [model.encoder_.names[shape.column] for shape in scorer.model.shapes]
     gaps = [points[where == k].mean(axis=0) - points[where != k].mean(axis=0) for k in range(len(values))]
-    table = pd.DataFrame(np.array(gaps).T, columns=[str(value) for value in values])
+    table = pd.DataFrame(np.array(gaps).T, columns=values)
     return table.assign(column=names)[["column", *table.columns]]

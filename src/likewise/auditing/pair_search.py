@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.search_space import SearchSpace
+from likewise.auditing.search_space import Restriction, SearchSpace
 from likewise.kernel.distance import dual
 from likewise.kernel.schema import People
 from likewise.pairs.points import Points
 from likewise.pairs.scans import within_groups
+from likewise.verification.domain import Domain
 
 _PAIRS_PER_BATCH = 2**15
 _ROUNDING = 1e-9  # in units of the outputs: shares of a smaller bound reflect rounding
@@ -51,8 +52,8 @@ class PairEvaluator:
         Of the outputs.
     tolerance : float
         Excess to ignore.
-    restriction : callable, optional
-        Moves groups of people to where they may be, see `Restriction`.
+    restriction : Restriction, optional
+        Moves groups of people to where they may be.
     """
 
     space: SearchSpace
@@ -60,7 +61,7 @@ class PairEvaluator:
     bound: Callable[[FloatArray], FloatArray]
     unit: float
     tolerance: float
-    restriction: Callable[[FloatArray], FloatArray] | None = None
+    restriction: Restriction | None = None
 
     def __post_init__(self) -> None:
         self.tried: Counter[str] = Counter()
@@ -96,6 +97,16 @@ class PairEvaluator:
             parts.append(self._record(groups[start : start + at_once], *measured, by))
         self.tried[strategy] += n * n_pairs
         return np.concatenate(parts)
+
+    @property
+    def domain(self) -> Domain | None:
+        """What each column can hold, if that is known."""
+        return None if self.restriction is None else self.restriction.domain
+
+    @property
+    def only(self) -> list[int] | None:
+        """Columns in which people may differ; None for all."""
+        return None if self.restriction is None else self.restriction.only
 
     def candidates(self, n: int) -> FloatArray:
         """The worst pairs since the last call, half by share, half by excess; shape (n, 2, n_columns)."""
@@ -158,6 +169,7 @@ _CLIMBING_GROUP = 16  # members: many steps find more than many proposals per st
 _PEOPLE_PER_BATCH = 8192
 _SHORTEST_SEGMENT = 2e-7  # share of a line at which zooming stops
 _N_CLIMBING = 128
+_MOST_DRAWN = 60_000  # pairs from everywhere in the ranges: ten thousand people, of whom 0.1% of the domain holds ten
 
 Strategy = Callable[[PairEvaluator, np.random.Generator, int], None]
 
@@ -170,6 +182,28 @@ def _each_pair(
     a, b = (members[:, which].ravel() for which in np.triu_indices(m, 1))
     difference, distance = np.abs(outputs[a] - outputs[b]).sum(axis=1), between(a, b)
     return difference.reshape(len(members), -1), distance.reshape(len(members), -1)
+
+
+def over_the_ranges(evaluator: PairEvaluator, rng: np.random.Generator, n: int) -> None:
+    """People from everywhere in the ranges, whoever is in the file, with other values in one column or in several."""
+    space, m = evaluator.space, 4
+    free = (
+        np.ones(len(space.scales), dtype=bool)
+        if evaluator.only is None
+        else np.isin(range(len(space.scales)), evaluator.only)
+    )
+    for name in ("uniform", "stratified"):
+        left = max(1, min(n, _MOST_DRAWN) // (2 * n_pairs_among(m)))
+        while left > 0:
+            size = min(left, _PEOPLE_PER_BATCH // m)
+            left -= size
+            base = evaluator.space.spread(rng, size, evaluator.domain, stratified=name == "stratified")
+            groups = np.repeat(base[:, None], m, axis=1)
+            one = rng.choice(np.flatnonzero(free), size)[:, None] == np.arange(len(free))
+            for k, columns in enumerate((one, space.hidden & free, space.swappable & free), start=1):
+                other = space.spread(rng, size, evaluator.domain, stratified=False)
+                groups[:, k] = np.where(columns if np.any(columns) else free, other, base)
+            evaluator.compare(groups, name)
 
 
 def random_pairs(evaluator: PairEvaluator, rng: np.random.Generator, n: int) -> None:
@@ -317,7 +351,7 @@ _MOVES = (_together, _apart, _stretched)
 
 def strategies_for(space: SearchSpace) -> dict[Strategy, float]:
     """The strategies that apply, with each one's share of the pairs."""
-    shares: dict[Strategy, float] = {random_pairs: 0.25, hill_climbing: 0.25}
+    shares: dict[Strategy, float] = {over_the_ranges: 0.1, random_pairs: 0.25, hill_climbing: 0.25}
     if space.continuous.any():
         shares |= {along_lines: 0.2}
         if len(_columns_with_breakpoints(space)):
@@ -328,7 +362,15 @@ def strategies_for(space: SearchSpace) -> dict[Strategy, float]:
         shares |= {category_swaps: 0.1}
     total = sum(shares.values())
     # Hill climbing comes last: it starts from what the others found.
-    order = [random_pairs, around_breakpoints, category_swaps, along_lines, along_gradients, hill_climbing]
+    order = [
+        over_the_ranges,
+        random_pairs,
+        around_breakpoints,
+        category_swaps,
+        along_lines,
+        along_gradients,
+        hill_climbing,
+    ]
     return {strategy: shares[strategy] / total for strategy in order if strategy in shares}
 
 

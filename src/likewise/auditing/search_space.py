@@ -14,6 +14,7 @@ from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names, short_repr
 from likewise.ask import unseen_value
+from likewise.auditing.coordinate_ascent import BLANKS, shares_of_ranges
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN, CategoricalColumn, NumericColumn
 from likewise.kernel.metric import BoundMetric
@@ -132,6 +133,20 @@ class SearchSpace:
             else:
                 margin = _MARGIN * (self.high[i] - self.low[i])
                 rows[uniform:, i] = rng.uniform(self.low[i] - margin, self.high[i] + margin, n - uniform)
+        return rows
+
+    def spread(self, rng: np.random.Generator, n: int, domain: Domain | None, *, stratified: bool) -> FloatArray:
+        """People from everywhere in the ranges of the columns, or of a domain, whoever was given."""
+        shares = shares_of_ranges(rng, n, len(self.low), stratified=stratified)
+        rows = self.low + shares * (self.high - self.low)
+        for i, (name, listed) in enumerate(zip(self.encoder.names, self.choices, strict=True)):
+            held = None if domain is None else domain.columns[name]
+            if isinstance(held, NumericDomain):
+                rows[:, i] = held.at_shares(shares[:, i])
+            elif len(listed):
+                rows[:, i] = listed[np.floor(shares[:, i] * len(listed)).astype(np.int64)]
+            if self.nullable[i]:
+                rows[rng.random(n) < BLANKS, i] = np.nan
         return rows
 
     def lengths(self, rng: np.random.Generator, n: int) -> FloatArray:

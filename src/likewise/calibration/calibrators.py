@@ -14,7 +14,6 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from likewise._typing import FloatArray, IntArray
-from likewise.kernel.bounds import Bound, Tanh
 
 
 def bounded_isotonic_fit(targets: FloatArray, weights: FloatArray, most: FloatArray) -> FloatArray:
@@ -76,8 +75,13 @@ _SAME = 1e-9  # scores closer than this are merged
 class Calibrator(ABC):
     """From scores of shape (n_samples, n_classes) to probabilities."""
 
-    curve: Bound
-    """Bound on the probabilities, if score differences change by at most 4 D."""
+    kind: str
+    """The theorem that it falls under (`likewise.kernel.rules.calibrated`)."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> tuple[FloatArray, FloatArray]:
+        """All that it consists of: knots and values, or slope and shifts."""
 
     @abstractmethod
     def __call__(self, scores: FloatArray) -> FloatArray:
@@ -97,7 +101,12 @@ class PlattCalibrator(Calibrator):
     slope: float
     shifts: FloatArray
 
-    curve = Tanh()
+    kind = "sigmoid"
+
+    @property
+    def numbers(self) -> tuple[FloatArray, FloatArray]:
+        """Slope and shifts."""
+        return np.array([self.slope]), self.shifts
 
     @classmethod
     def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> PlattCalibrator:
@@ -138,7 +147,12 @@ class IsotonicCalibrator(Calibrator):
     knots: FloatArray
     values: FloatArray
 
-    curve = Bound()
+    kind = "isotonic"
+
+    @property
+    def numbers(self) -> tuple[FloatArray, FloatArray]:
+        """Knots and values."""
+        return self.knots, self.values
 
     @classmethod
     def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> IsotonicCalibrator:

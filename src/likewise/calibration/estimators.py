@@ -26,7 +26,8 @@ from likewise._validation import FOLDS, SEED, Rule, check_random, one_of
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.calibration.calibrators import MAPS, Calibrator
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.bounds import Bound, LoosenedBound
+from likewise.kernel import rules
+from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import People
@@ -43,6 +44,10 @@ class RecalibratedScorer(WrappedScorer):
     """
 
     map: Calibrator
+
+    def prove(self) -> Guarantee:
+        """The calibrator is not too steep for the scores of the inner model."""
+        return rules.calibrated(self.scorer.guarantee, self.map.kind, self.map.numbers)
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """The inner model's probabilities and intervals, calibrated."""
@@ -173,8 +178,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         counts = np.ones(len(y)) if weights is None else weights
         found = MAPS[self.method].fit(scores[counts > 0], codes[counts > 0], counts[counts > 0])
         self.estimator_ = inner
-        guarantee = _guarantee(inner.guarantee_, metric, found)
-        return RecalibratedScorer(guarantee, inner.scorer_, inner.encoder_, found)
+        return RecalibratedScorer(inner.scorer_, inner.encoder_, found)
 
     def _scored(
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
@@ -218,13 +222,6 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
 def scale_of(guarantee: Guarantee) -> Bound:
     """The bound whose `scores` apply to the outputs; sampled outputs only have the scale of probabilities."""
     return guarantee.curve if not guarantee.slack else Bound()
-
-
-def _guarantee(inner: Guarantee, metric: Metric, found: Calibrator) -> Guarantee:
-    # Sampled probabilities are calibrated, so their error applies to `decide` too and belongs to the curve.
-    curve = LoosenedBound(inner.epsilon) if inner.epsilon else found.curve
-    basis = f"The calibrator has a slope of at most 1 in the score of the inner model. {inner.basis}"
-    return Guarantee(metric, curve, inner.level, basis, delta=inner.delta, n_draws=inner.n_draws)
 
 
 def _with_column(matrix: FloatArray, k: int, other: FloatArray) -> FloatArray:

@@ -262,8 +262,16 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         text = f"No upper bound is proven. {found.standing}."
         if found.pair is None:
             text += " Finding no pair does not prove that there is none."
+    if found.searched:
+        echo(f"\nSearched: {found.searched}.")
     echo(
-        f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes, stopped=found.stopped
+        f"\n{text}",
+        searched=found.searched,
+        proven=found.proven,
+        meets=found.meets,
+        how=found.how,
+        n_boxes=found.n_boxes,
+        stopped=found.stopped,
     )
     if found.excess is not None:
         worst = "no pair was found whose outputs exceed the metric"
@@ -275,7 +283,7 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         elif found.excess.proven is not None:
             limit = f"proven: by at most {found.labels.at_most(found.excess.proven)}"
         echo(
-            f"\nOver all pairs of the domain, {worst}; {limit}.",
+            f"\nOver all pairs of the domain, {worst}; {limit}. Searched: {found.excess.searched}.",
             excess_found=found.excess.found,
             excess_proven=found.excess.proven,
         )

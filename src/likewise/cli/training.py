@@ -295,7 +295,7 @@ def noise_widths(model: Any, X: pd.DataFrame) -> pd.DataFrame | None:
         return None
     draws = noise.sample(_NOISE_DRAWS, np.random.default_rng(0))
     widths = np.quantile(np.abs(draws), _NOISE_SHARE, axis=0)
-    names = noise.metric.feature_names or model.encoder_.names
+    names = noise.names or model.encoder_.names
     rows = [
         (name, float(X[name].min()), float(X[name].max()), float(width))
         for name, width in zip(names, widths, strict=True)

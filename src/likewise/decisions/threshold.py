@@ -36,7 +36,8 @@ from likewise._validation import NONE, Rule, check_numbers, positive, short_repr
 from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.bounds import CAP, ROUNDING, BandBound, Bound, round_down
+from likewise.kernel import rules
+from likewise.kernel.bounds import CAP, ROUNDING, Bound, round_down
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import People
@@ -68,6 +69,10 @@ class ThresholdScorer(WrappedScorer):
     thresholds: FloatArray
     width: float
     has_grades: bool = False
+
+    def prove(self) -> Guarantee:
+        """Everybody shares one cut-off, from a band of this width."""
+        return rules.band(self.scorer.guarantee, self.thresholds, self.width)
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Chances with intervals."""
@@ -197,8 +202,9 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         decision = cls(FrozenEstimator(inner_classifier(model)), **options)
         for name, rule in cls.rules.items():
             rule.check(name, getattr(decision, name))
-        decision.scorer_ = decision._scorer(inner_classifier(model), model.guarantee_.metric)
+        decision.scorer_ = decision._scorer(inner_classifier(model))
         decision.encoder_ = model.encoder_
+        _ = decision.guarantee_  # raises if none follows
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(decision, name, getattr(model, name))
@@ -260,30 +266,14 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
             with suppress_guarantee_warnings():
                 unfitted, table = inner_for(self.estimator, metric), people.named_table()
                 inner = fit_weighted(unfitted, table, y, self._inner_weights(weights))
-        return self._scorer(inner, metric)
+        return self._scorer(inner)
 
-    def _scorer(self, inner: ConstrainedClassifier, metric: Metric) -> ThresholdScorer:
-        guarantee = inner.guarantee_
+    def _scorer(self, inner: ConstrainedClassifier) -> ThresholdScorer:
         thresholds, column = self._thresholds(), self._column(inner.classes_)
         self.estimator_ = inner
         self.classes_ = inner.classes_ if self.grades is None else np.array(list(self.grades))
-        where = ", ".join(f"{t:g}" for t in thresholds)
-        basis = (
-            f"Everybody in a round shares one cut-off, drawn from a band of width {float(self.width):g} around "
-            f"{where}; D is the distance of the scores divided by that width. {guarantee.basis}"
-        )
-        own = Guarantee(
-            metric.scaled(1 / self.width),
-            BandBound(
-                guarantee.curve, self.width, guarantee.slack, metric.bind(inner.encoder_).caps_at(1 / self.width)
-            ),
-            guarantee.level,
-            basis,
-            delta=guarantee.delta,
-            n_draws=guarantee.n_draws,
-        )
         has_grades = self.grades is not None
-        return ThresholdScorer(own, inner.scorer_, inner.encoder_, column, thresholds, float(self.width), has_grades)
+        return ThresholdScorer(inner.scorer_, inner.encoder_, column, thresholds, float(self.width), has_grades)
 
     def _thresholds(self) -> FloatArray:
         try:

@@ -17,8 +17,7 @@ import pandas as pd
 
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
-from likewise._validation import check_size
-from likewise._writing import NUMBER
+from likewise._validation import NUMBER, check_size
 from likewise.exceptions import InvalidInputError, LikewiseError
 
 UNSEEN = -1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -164,3 +165,91 @@ def _bounds(n_classes: Any, shared: bool, n_people: Any, method: str) -> list[tu
     # Or each person's own error is at most epsilon / 2, and the triangle inequality does the rest.
     per_person = (log_sets + float(np.log(n)), 0.5)
     return [per_set, per_person]
+
+
+@dataclass(frozen=True)
+class FixedDraws:
+    """The same number of random draws for everybody.
+
+    Attributes
+    ----------
+    n_draws : int
+    delta : float
+        Probability, per pair, of an error above `epsilon`.
+    n_outputs : int
+        Classes, or 1 for regression.
+    """
+
+    n_draws: int
+    delta: float
+    n_outputs: int
+
+    @property
+    def epsilon(self) -> float:
+        """The error that so many draws support; an output in [0, 1] deviates like the chance of one class of two."""
+        return error_margin(self.n_draws, self.delta, max(2, self.n_outputs))
+
+
+_N_LOOKS = 16
+_ROUND_TO = 256  # looks are at multiples of it, which suits the tiles of `likewise.smoothing.mlp_forward`
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A group-sequential stopping rule: interim looks after ``looks[0] < looks[1] < ...`` draws.
+
+    At each look an interval fails with probability at most its share of ``delta / 2``, so all intervals of all looks
+    hold at once with probability ``1 - delta / 2``, whatever makes a person stop (`docs/theory.md` §5). The last look
+    spends half; there Hoeffding's inequality alone gives an error of ``epsilon / 2``, so everyone stops.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Guarantee per pair. Per person the error in total variation is ``epsilon / 2``, except with ``delta / 2``.
+    n_outputs : int
+        Classes, or 1 for regression.
+    hard : bool
+        Whether votes are 0 or 1 (Clopper-Pearson intervals) or in between (empirical Bernstein).
+    """
+
+    epsilon: float
+    delta: float
+    n_outputs: int
+    hard: bool
+
+    @property
+    def n_draws(self) -> int:
+        """The most that anyone needs."""
+        return self.looks[-1]
+
+    @property
+    def looks(self) -> list[int]:
+        """Numbers of draws at the looks; the last is the most that anyone needs."""
+        log_sets = float(np.log(2.0**self.n_outputs - 2)) if self.n_outputs > 1 else float(np.log(2))
+        last = (log_sets - np.log(self.delta / 4)) / (2 * (self.epsilon / 2) ** 2)
+        # The first look at which unanimous votes suffice.
+        share = self._early_share / max(1, self.n_outputs if self.n_outputs > 2 else 1)
+        first = (np.log(2 / share) if self.hard else 7 / 3 * np.log(4 / share) + 1) / (self.epsilon / 2)
+        steps = np.geomspace(min(first, last), last, _N_LOOKS)
+        return sorted({int(np.ceil(n / _ROUND_TO * (1 + 1e-12))) * _ROUND_TO for n in steps})
+
+    @property
+    def _early_share(self) -> float:
+        return self.delta / 4 / (_N_LOOKS - 1)
+
+    def interval(self, mean: FloatArray, squares: FloatArray, n: int, *, last: bool) -> tuple[FloatArray, FloatArray]:
+        """Interval per person and output after `n` draws, from the means of votes and of squared votes."""
+        if last:
+            margin = subset_margin(n, self.delta / 4, max(2, self.n_outputs))
+            return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
+        # Two classes have one free probability; otherwise a union bound over the classes.
+        share = self._early_share / (self.n_outputs if self.n_outputs > 2 else 1)
+        if self.hard:
+            return clopper_pearson(mean, n, share)
+        return empirical_bernstein(mean, squares, n, share)
+
+    def suffices(self, mean: FloatArray, lower: FloatArray, upper: FloatArray) -> npt.NDArray[np.bool_]:
+        """Whether the total variation between the sampled and the true probabilities is at most epsilon / 2."""
+        error = np.maximum(upper - mean, mean - lower)
+        variation = error[:, 0] if self.n_outputs == 1 else error.sum(axis=1) / 2
+        return np.asarray(variation <= self.epsilon / 2)

@@ -1,9 +1,9 @@
-"""The guarantee of a model for all pairs of people."""
+"""The guarantee of a model for all pairs of people, which only a rule can make."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,10 +13,13 @@ import pandas as pd
 from likewise._html import grid, panel, words
 from likewise._typing import FloatArray
 from likewise._validation import check_numbers, short_repr
-from likewise.exceptions import InvalidInputError
+from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.kernel.bounds import Bound
+from likewise.kernel.metric import BoundMetric
 
 Level = Literal["exact", "deterministic", "sampled"]
+
+SEAL = object()  # of the rules: what has another one was made without evidence
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,8 +33,8 @@ class Guarantee:
 
     Attributes
     ----------
-    metric : Metric
-        The distance between people.
+    bound_metric : BoundMetric
+        The distance between people, bound to the columns of the evidence.
     curve : Bound
         Bound on the model's own outputs, and on the distribution of `decide`, before sampling error.
     level : {"exact", "deterministic", "sampled"}
@@ -47,7 +50,7 @@ class Guarantee:
         Limits of the predictions of a regressor.
     """
 
-    metric: Any
+    bound_metric: BoundMetric
     curve: Bound
     level: Level
     basis: str
@@ -55,6 +58,19 @@ class Guarantee:
     delta: float = 0.0
     n_draws: int = 0
     output_range: tuple[float, float] | None = None
+    seal: InitVar[object] = None
+
+    def __post_init__(self, seal: object) -> None:
+        if seal is not SEAL:
+            raise UnprovableError(
+                "A guarantee comes out of a rule (likewise.kernel.rules), from evidence; none is made by hand. Fit a "
+                "model, or load one."
+            )
+
+    @property
+    def metric(self) -> Any:
+        """The distance between people, as it was described."""
+        return self.bound_metric.description
 
     @property
     def epsilon(self) -> float:
@@ -78,9 +94,8 @@ class Guarantee:
 
         Examples
         --------
-        >>> from likewise.kernel.bounds import Tanh
-        >>> from likewise.metrics.weighted_lp import WeightedLp
-        >>> guarantee = Guarantee(WeightedLp([1.0]), Tanh(), "exact", "")
+        >>> from likewise import AdditiveClassifier, WeightedLp
+        >>> guarantee = AdditiveClassifier(WeightedLp([1.0])).fit([[0], [1]] * 9, [0, 1] * 9).guarantee_
         >>> guarantee.odds_ratio([0, 0.05]).round(3)
         array([1.   , 1.221])
         >>> guarantee.range_at(0.03, 0.05).round(4)

@@ -59,13 +59,23 @@ class BoundMetric(Frozen):
 
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
-            raise TypeError("A BoundMetric is made by metric.bind(schema) alone.")
+            raise InvalidTypeError("A BoundMetric is made by metric.bind(schema) alone.")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"description": self.description, "schema": self.schema}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state["description"].bind(state["schema"]).__dict__)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same description, of columns with the same names and scales."""
+        if not isinstance(other, BoundMetric) or self.description is None:
+            return self is other
+        same = self.description == other.description and self.schema.names == other.schema.names
+        return same and (not self.has_parts or np.array_equal(self.scales, other.scales))
+
+    def __hash__(self) -> int:
+        return hash(self.description)
 
     def __repr__(self) -> str:
         return f"<BoundMetric: {self.description!r}>"
@@ -237,9 +247,10 @@ def bind(
     if missing is None:
         missing = np.full(n, np.nan if function is None else 0.0)
     if (weights is None) == (function is None):
-        raise TypeError("A metric has either weights or a function.")
-    for name, each in (("weights", weights), ("missing", missing)):
-        if each is not None and (each.shape != (n,) or (each < 0).any() or np.isinf(each).any()):
+        raise InvalidTypeError("A metric has either weights or a function.")
+    costs = np.nan_to_num(missing, posinf=np.inf, neginf=-np.inf)
+    for name, each in (("weights", weights), ("missing", costs)):
+        if each is not None and (each.shape != (n,) or not ((each >= 0) & np.isfinite(each)).all()):
             raise InvalidInputError(f"{name} must be {n} finite numbers, none negative; got {each}.")
     for i, table in tables.items():
         if (table != table.T).any() or np.diag(table).any() or not ((table >= 0) & (table <= 1)).all():

@@ -23,12 +23,14 @@ from likewise.base import (
     PlainScorer,
 )
 from likewise.exceptions import InvalidInputError
+from likewise.kernel import rules
 from likewise.kernel.certificate import Estimate
+from likewise.kernel.evidence import Layers
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import LINK_CELLS, LINKS, from_unit_range, to_unit_range
 from likewise.kernel.schema import People
 from likewise.lipschitz.export import onnx_model
-from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
+from likewise.lipschitz.network import WeightedSamples, enforce_slope, network_scores, read_columns
 from likewise.lipschitz.training import LossFunction, classification_loss, squared_loss, train
 from likewise.metrics.base import Metric
 
@@ -39,19 +41,24 @@ class LipschitzScorer(PlainScorer):
 
     Attributes
     ----------
-    guarantee : Guarantee
     layers : Layers
     link : str
         A key of `LINKS`.
+    output_range : tuple of float, or None for classes
     """
 
     layers: Layers
     link: str
+    output_range: tuple[float, float] | None = None
+
+    def prove(self) -> Guarantee:
+        """The weights let the score move by at most the distance."""
+        return rules.layers(self.layers, self.link, self.output_range)
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Outputs; nothing is drawn, so the intervals have width 0."""
-        scores = LINKS[self.link].unit * self.layers.scores(people.rows)
-        limits = self.guarantee.output_range
+        scores = LINKS[self.link].unit * network_scores(self.layers, people.rows)
+        limits = self.output_range
         mean = np.empty((len(people), 1 if limits else max(2, scores.shape[1])))
         kernel("additive", self.link, LINK_CELLS * scores.size)(scores, mean)
         return Estimate.certain(from_unit_range(mean, limits) if limits else mean)
@@ -128,13 +135,7 @@ class _Lipschitz(ConstrainedEstimator):
         rng, n_steps = np.random.default_rng(seed_from(self.random_state)), int(self.n_steps)
         with progress_bar("Training", n_steps, show=bool(self.verbose)) as advance:
             layers = enforce_slope(train(samples, inputs, widths, loss, n_steps=n_steps, rng=rng, advance=advance))
-        basis = (
-            "It holds by construction, for all people, seen or not: the weights of the network let its score move by "
-            f"at most {layers.slope():.4g} times the distance (at most 1; read off the finished weights and rounded "
-            f"upwards, however they were found); {LINKS[link].why}."
-        )
-        guarantee = Guarantee(metric, LINKS[link].curve, "exact", basis, output_range=output_range)
-        return LipschitzScorer(guarantee, layers, link)
+        return LipschitzScorer(layers, link, output_range)
 
 
 class LipschitzClassifier(_Lipschitz, ConstrainedClassifier):

@@ -8,8 +8,8 @@ import numpy as np
 
 from likewise._onnx import UNIT_ROUNDOFF, Graph, link_error, product_error, refuse_probit
 from likewise._typing import FloatArray
+from likewise.kernel.evidence import CATEGORY, NULLABLE, Layers
 from likewise.kernel.links import LINKS
-from likewise.lipschitz.network import CATEGORY, NULLABLE, Layers
 
 
 def onnx_model(scorer: Any, encoder: Any) -> Any:
@@ -21,7 +21,7 @@ def onnx_model(scorer: Any, encoder: Any) -> Any:
         h = graph.add("Add", graph.add("MatMul", _sorted_pairs(graph, h, len(W)), W), bias)
     for refused in graph.refused:
         h = graph.add("Add", h, refused)
-    unit, limits = LINKS[scorer.link].unit, scorer.guarantee.output_range
+    unit, limits = LINKS[scorer.link].unit, scorer.output_range
     error, size = score_error(layers)
     error = unit * error + 2 * UNIT_ROUNDOFF * unit * (size + error)
     scores = graph.add("Mul", np.float64(unit), h)

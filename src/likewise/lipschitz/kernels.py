@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likewise._numba import njit
-from likewise.lipschitz.network import CATEGORY, NULLABLE
+from likewise.kernel.evidence import CATEGORY, NULLABLE
 
 # No fastmath: each sum is computed in the order written, so that a score has the same bits in any batch, with any
 # number of threads, and with or without vector instructions.

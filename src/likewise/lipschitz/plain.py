@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
-from likewise.lipschitz.network import CATEGORY, NULLABLE
+from likewise.kernel.evidence import CATEGORY, NULLABLE
 
 
 def scores(

@@ -20,8 +20,9 @@ import numpy as np
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import MissingExtraError
 from likewise.kernel.distance import lp_norm
+from likewise.kernel.evidence import CATEGORY, NULLABLE, NUMBER, InputColumns, Layers
 from likewise.kernel.links import LINKS
-from likewise.lipschitz.network import CATEGORY, NULLABLE, NUMBER, InputColumns, Layers, WeightedSamples
+from likewise.lipschitz.network import WeightedSamples
 
 # Margin of the hinge loss, half the difference of scores of two classes: "clip" reaches 0 and 1 there.
 _MARGINS = {"clip": 0.5, "logistic": 1.0, "probit": 1.0, "softmax": 1.0}

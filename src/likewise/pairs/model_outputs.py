@@ -21,7 +21,7 @@ from likewise.pairs.points import Points
 _UPWARDS = Context(prec=4, rounding=ROUND_CEILING)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class OutputLabels:
     """What the outputs mean, so that they can be shown as the model gave them.
 

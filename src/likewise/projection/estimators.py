@@ -24,8 +24,6 @@ from likewise._validation import BOOL, FOLDS, SEED, Rule, check_random, integer,
 from likewise.additive.fit import effective_n_samples
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.bounds import Bound
-from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import from_unit_range, to_unit_range
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
@@ -86,7 +84,7 @@ class _Projected(WrapsEstimator):
             check_base_classes(base, self._classes)
             blend = BlendWeights(1.0, 0.0, 0.0)
         self.scores_, self.n_anchors_ = from_unit_range(scores, self._limits), len(anchors)
-        return ProjectedScorer(self._guarantee(metric), envelope, values, blend, base, self._classes)
+        return ProjectedScorer(envelope, values, blend, base, self._classes, getattr(self, "output_range_", None))
 
     def _scores(
         self,
@@ -148,11 +146,6 @@ class _Projected(WrapsEstimator):
         held_out = None if base is None else held_out_scores
         blend = fit_blend(metric, anchor_rows, values, outcomes, anchors.weights, held_out)
         return (base if blend.base else None), blend
-
-    def _guarantee(self, metric: Metric) -> Guarantee:
-        basis = f"It holds by construction: scores lie between the envelopes of {self.n_anchors_:,} anchors."
-        basis = f"{basis} {metric.assumption}".rstrip()
-        return Guarantee(metric, Bound(), "exact", basis, output_range=getattr(self, "output_range_", None))
 
     @property
     def _limits(self) -> tuple[float, float]:

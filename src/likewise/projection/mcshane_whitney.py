@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -62,6 +62,8 @@ class EnvelopeBounds:
 class Envelope(Frozen, ABC):
     """Anchors a, with ``L(x) = max_j (v_j - D(x, a_j))`` and ``U(x) = min_j (v_j + D(x, a_j))`` for any values v."""
 
+    metric: BoundMetric
+
     @abstractmethod
     def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``; the same to the last bit in any batch."""
@@ -77,10 +79,10 @@ class Envelope(Frozen, ABC):
 
 def make_envelope(metric: Metric, anchors: People) -> Envelope:
     """The fastest envelope for a metric."""
-    weights = metric.known_weights(anchors.encoder)
-    if weights is None:
-        return FunctionEnvelope(metric.bind(anchors.encoder), anchors)
-    return ScanEnvelope(anchors.rows, weights) if weights.tables else BoxEnvelope.from_anchors(metric, anchors)
+    bound = metric.bind(anchors.encoder)
+    if not bound.has_parts:
+        return FunctionEnvelope(bound, anchors)
+    return ScanEnvelope(bound, anchors.rows) if bound.tables else BoxEnvelope.from_anchors(bound, anchors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,38 +91,42 @@ class BoxEnvelope(Envelope):
 
     Attributes
     ----------
+    metric : BoundMetric
     rows : ndarray of shape (n_anchors, n_columns)
-        The anchors, in the columns of positive weight.
-    columns : ndarray of int
-        Those columns; numbers first.
-    scales, caps : ndarray of shape (n_columns,)
-    n_numbers : int
-    p : float
+        The anchors, in the columns of positive weight, numbers first.
     """
 
+    metric: BoundMetric
     rows: FloatArray
-    columns: IntArray
-    scales: FloatArray
-    caps: FloatArray
-    n_numbers: int
-    p: float
 
     @classmethod
-    def from_anchors(cls, metric: Metric, anchors: People) -> BoxEnvelope:
+    def from_anchors(cls, metric: BoundMetric, anchors: People) -> BoxEnvelope:
         """Arrange the anchors by column."""
-        weights = metric.weights_of(anchors.encoder)
-        used = np.flatnonzero(weights.matters)
+        found = cls(metric, anchors.rows)
+        return replace(found, rows=np.ascontiguousarray(anchors.rows[:, found.columns]))
+
+    @cached_property
+    def columns(self) -> IntArray:
+        """Columns of positive weight; numbers first."""
+        used = np.flatnonzero(self.metric.matters)
         if not used.size:  # one column of weight 0 keeps the kernels simple
             used = np.arange(1)
-        used = used[np.argsort(~weights.is_number[used], kind="stable")]
-        return cls(
-            np.ascontiguousarray(anchors.rows[:, used]),
-            used.astype(np.int64),
-            weights.scales[used],
-            caps(weights)[used],
-            int(weights.is_number[used].sum()),
-            weights.p,
-        )
+        return used[np.argsort(~self.metric.is_number[used], kind="stable")].astype(np.int64)
+
+    @cached_property
+    def scales(self) -> FloatArray:
+        """Of these columns."""
+        return self.metric.scales[self.columns]
+
+    @cached_property
+    def caps(self) -> FloatArray:
+        """Of these columns."""
+        return caps(self.metric)[self.columns]
+
+    @cached_property
+    def n_numbers(self) -> int:
+        """How many of these hold numbers."""
+        return int(self.metric.is_number[self.columns].sum())
 
     def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``."""
@@ -132,7 +138,7 @@ class BoxEnvelope(Envelope):
         return lambda values: self._bounds(anchors, values, values, values, compiled=compiled)
 
     def _should_compile(self, n_people: int, n_times: int = 1) -> bool:
-        cells = n_times * cells_of(n_people * len(self.rows), len(self.columns), self.p)
+        cells = n_times * cells_of(n_people * len(self.rows), len(self.columns), self.metric.p)
         return should_compile("likewise.projection.kernels.tighten", cells)
 
     def _bounds(
@@ -154,7 +160,7 @@ class BoxEnvelope(Envelope):
 
     def _search(self, values: FloatArray, *, compiled: bool) -> Callable[..., int]:
         """Tightens the bounds of people: compiled with the box tree, or plain by a scan of all anchors."""
-        weights = self.scales, self.caps, self.p
+        weights = self.scales, self.caps, self.metric.p
         if not compiled:
             columns = np.ascontiguousarray(self.rows.T)
             return lambda rows, *out: plain.tighten(rows, columns, values, self.n_numbers, *weights, *out)
@@ -225,20 +231,20 @@ class ScanEnvelope(_ScannedEnvelope):
 
     Attributes
     ----------
+    metric : BoundMetric
     rows : ndarray of shape (n_anchors, n_columns)
-    weights : BoundMetric
     """
 
+    metric: BoundMetric
     rows: FloatArray
-    weights: BoundMetric
 
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
         """Numeric columns of positive weight."""
-        return ((int(i), self.rows[:, i]) for i in np.flatnonzero(self.weights.is_number & self.weights.matters))
+        return ((int(i), self.rows[:, i]) for i in np.flatnonzero(self.metric.is_number & self.metric.matters))
 
     def _distances(self, people: People) -> Iterator[FloatArray]:
-        most = caps(self.weights)
-        return (self.weights.distances(row, self.rows, most) for row in people.rows)
+        most = caps(self.metric)
+        return (self.metric.distances(row, self.rows, most) for row in people.rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,9 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import short_repr
 from likewise.base import BLOCK, ConstrainedEstimator, PlainScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel import rules
 from likewise.kernel.certificate import Estimate
+from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import from_unit_range, to_unit_range
 from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
@@ -102,7 +104,7 @@ def _check_guarantee(model: Any, metric: Metric, people: People, limits: tuple[f
         raise InvalidTypeError(
             f"base must have a guarantee (guarantee_), as AdditiveClassifier does; {type(model).__name__} has none."
         )
-    if not metric.is_learned_as(guarantee.metric.learned(people.encoder)):
+    if guarantee.metric.learned(people.encoder) != metric:
         raise InvalidInputError(f"base must have the same metric, {metric!r}; it has {guarantee.metric!r}.")
     if guarantee.epsilon > 0 or guarantee.delta > 0:
         raise InvalidInputError(
@@ -138,7 +140,6 @@ class ProjectedScorer(PlainScorer):
 
     Attributes
     ----------
-    guarantee : Guarantee
     envelope : Envelope
     values : ndarray of shape (n_anchors,)
         Probabilities of the second class, or predictions scaled to [0, 1]. The guarantee holds for any values.
@@ -146,6 +147,7 @@ class ProjectedScorer(PlainScorer):
     base : fitted estimator, float or None
         Itself within the metric, such as a constant (between 0 and 1).
     classes : ndarray, or None for regression
+    output_range : tuple of float, or None for classes
     """
 
     envelope: Envelope
@@ -153,6 +155,13 @@ class ProjectedScorer(PlainScorer):
     blend: BlendWeights
     base: Any
     classes: npt.NDArray[Any] | None
+    output_range: tuple[float, float] | None
+
+    def prove(self) -> Guarantee:
+        """Scores lie between envelopes, or are a base that is within the metric itself."""
+        shares = self.blend.base, self.blend.lower, self.blend.upper
+        base = getattr(self.base, "guarantee_", self.base)
+        return rules.envelope(self.envelope, self.values, shares, base, self.output_range)
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Exact scores; the intervals have width 0."""
@@ -163,9 +172,9 @@ class ProjectedScorer(PlainScorer):
                 parts.append(self._scores(block))
                 advance(len(block))
         scores = np.concatenate(parts)
-        if self.guarantee.output_range is None:
+        if self.output_range is None:
             return Estimate.certain(np.column_stack([1 - scores, scores]))
-        return Estimate.certain(from_unit_range(scores, self.guarantee.output_range)[:, None])
+        return Estimate.certain(from_unit_range(scores, self.output_range)[:, None])
 
     def visible(self, people: People) -> FloatArray:
         """Columns of positive weight, with infinity for missing numbers.
@@ -173,11 +182,11 @@ class ProjectedScorer(PlainScorer):
         A function and a base may tell values apart that are one code here, such as unseen categories. Their scores
         are one more column, so that people with other scores have other rows.
         """
-        rows, columns = people.rows, self.guarantee.metric.known_weights(people.encoder)
-        if columns is not None:
-            rows = rows[:, columns.matters]
+        rows, metric = people.rows, self.envelope.metric
+        if metric.has_parts:
+            rows = rows[:, metric.matters]
         rows = np.where(np.isnan(rows), np.inf, rows)
-        if columns is not None and (people.encoder.is_plain or isinstance(self.base, float | None)):
+        if metric.has_parts and (people.encoder.is_plain or isinstance(self.base, float | None)):
             return rows
         return np.column_stack([rows, self._scores(people)])
 
@@ -197,7 +206,7 @@ class ProjectedScorer(PlainScorer):
         n, base = len(people), None
         bounds = self.envelope.bounds(people, self.values, np.zeros(n), np.ones(n))
         if self.base is not None:
-            base = base_scores(self.base, people, self.classes, self.guarantee.output_range or (0.0, 1.0))
+            base = base_scores(self.base, people, self.classes, self.output_range or (0.0, 1.0))
         return self.blend.blend(base, bounds.lower, bounds.upper)
 
 

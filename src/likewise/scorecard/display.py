@@ -11,8 +11,8 @@ from likewise._optional import need
 from likewise._typing import BoolArray, FloatArray
 from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.additive.scorer import level_names
-from likewise.additive.shapes import Shape
 from likewise.exceptions import InvalidTypeError
+from likewise.kernel.evidence import Shape
 from likewise.scorecard.tables import allowed_range, allowed_rises, binding_levels
 
 _MOST_LEVELS = 12

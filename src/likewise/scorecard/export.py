@@ -13,11 +13,10 @@ import numpy as np
 from likewise._onnx import Graph, are_amounts, link_error, refuse_probit
 from likewise._typing import FloatArray
 from likewise._validation import LARGEST, PATH
-from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee, level_names
-from likewise.additive.shapes import Shape, SumOfShapes
+from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.kernel.columns import CategoricalColumn, LevelIndex, NumericColumn, json_value
-from likewise.kernel.links import LINKS
+from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import ArrayEncoder, Encoder, TableEncoder
 from likewise.metrics.base import Metric
@@ -36,7 +35,7 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
     for shape in scorer.model.shapes:
         column = encoder.columns[shape.column]
         entry: dict[str, Any] = {"column": str(encoder.names[shape.column])}
-        if shape.knots is not None and scorer.guarantee.metric.weights_of(encoder).p != 1:
+        if shape.knots is not None and scorer.model.metric.p != 1:
             entry["budgets"] = scorer.budgets[:, shape.column].tolist()
         points = (signs @ shape.values).astype(kind)
         other = None if shape.other is None else (signs @ shape.other).astype(kind).tolist()
@@ -64,8 +63,8 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
         "bits": scorer.model.bits,
         "intercept": (signs @ scorer.model.intercepts).astype(kind).tolist(),
         "columns": columns,
-        "metric": metric_document(scorer.guarantee.metric.bind(encoder)),
-        "guarantee": guarantee_document(scorer, encoder),
+        "metric": metric_document(scorer.model.metric),
+        "guarantee": guarantee_document(scorer),
     }
 
 
@@ -79,9 +78,9 @@ def metric_document(metric: BoundMetric) -> dict[str, Any]:
     return document
 
 
-def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, Any]:
+def guarantee_document(scorer: AdditiveScorer) -> dict[str, Any]:
     """The guarantee, its bound, and the share of what the metric allows that the model uses, rounded upwards."""
-    used = scorer.model.used(scorer.guarantee.metric.weights_of(encoder), scorer.unit)
+    used = scorer.model.used(scorer.unit)
     guarantee = scorer.guarantee
     statement = guarantee.statement.splitlines()[0].removesuffix(guarantee.odds_statement).rstrip()  # what is proven
     return {"statement": statement, "bound": BOUNDS[scorer.link], "used": float(used.max())}
@@ -105,6 +104,7 @@ def read_card(model: Any, card: Any) -> None:
             model.classes_ = np.array(document["classes"])
             model.link = "logistic" if link == "softmax" else link
         model.scorer_ = _read_scorer(document, encoder, metric)
+        _ = model.guarantee_  # raises if none follows
     except (NotProvenError, *DAMAGE) as problem:
         if isinstance(problem, InvalidInputError):
             raise
@@ -213,16 +213,11 @@ def _read_scorer(document: dict[str, Any], encoder: Encoder, metric: Metric) -> 
         else:
             values = np.array([functions(level["points"]) for level in entry["categories"]]).T
             shapes.append(Shape(i, None, values, functions(entry["unseen"])))
-    sums = SumOfShapes(functions(document["intercept"]), tuple(shapes), int(document["bits"]))
+    sums = SumOfShapes(metric.bind(encoder), functions(document["intercept"]), tuple(shapes), int(document["bits"]))
     limits = None if classes is not None else tuple(document["output_range"])
-    weights = metric.weights_of(encoder)
     if scale:
-        unit = 4 * scale["points_to_double"] / math.log(2)
-        guarantee = additive_guarantee(metric, LINKS[link], float(sums.used(weights, unit).max()))
-        return PointsScorer(guarantee, sums, link, budgets, **scale, position=position)
-    unit = LINKS[link].unit * (limits[1] - limits[0] if limits else 1.0)
-    used = float(sums.used(weights, unit).max())
-    return AdditiveScorer(additive_guarantee(metric, LINKS[link], used, limits), sums, link, budgets)
+        return PointsScorer(sums, link, budgets, limits, **scale, position=position)
+    return AdditiveScorer(sums, link, budgets, limits)
 
 
 Written = Callable[[float], str]

@@ -16,11 +16,11 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_positive, short_repr
 from likewise.additive.binning import locate
-from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee, level_names
-from likewise.additive.shapes import Shape, SumOfShapes, lowered
-from likewise.exceptions import InvalidInputError, UnsolvedError
+from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
+from likewise.additive.shapes import lowered
+from likewise.exceptions import InvalidInputError, UnprovableError, UnsolvedError
 from likewise.kernel.distance import dual, lp_norm
-from likewise.kernel.links import LINKS
+from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.schema import Encoder
 from likewise.verify_card import LN2, NotProvenError, prove
 
@@ -88,14 +88,13 @@ def in_points(
             intercept += found.values[0, 0]
     largest = float(np.abs(intercept).max()) + sum(float(np.abs(shape.all_values).max()) for shape in shapes)
     bits = int(_BITS - math.ceil(math.log2(max(1.0, largest))))
-    sums, weights = SumOfShapes(intercept, tuple(shapes), bits), scorer.guarantee.metric.weights_of(encoder)
-    used = float(sums.used(weights, 4 * double / math.log(2)).max())
+    sums = SumOfShapes(scorer.model.metric, intercept, tuple(shapes), bits)
     card = copy.copy(model)
     card.scorer_ = PointsScorer(
-        additive_guarantee(scorer.guarantee.metric, LINKS["logistic"], used),
         sums,
         "logistic",
         scorer.budgets,
+        None,
         double,
         int(base_score),
         base_odds,
@@ -103,7 +102,7 @@ def in_points(
     )
     try:
         prove(json.loads(card.to_json()))
-    except NotProvenError as problem:  # excluded by docs/theory.md §17; checked anyway
+    except (NotProvenError, UnprovableError) as problem:  # excluded by docs/theory.md §17; checked anyway
         raise UnsolvedError(
             f"The points could not be brought within the metric ({problem}). Please report this."
         ) from None
@@ -112,7 +111,7 @@ def in_points(
 
 def _limits(scorer: AdditiveScorer, encoder: Encoder, double: float) -> list[_Limits]:
     """Limits of each shape, rounded down."""
-    weights, unit = scorer.guarantee.metric.weights_of(encoder), 4 * Fraction(double) / LN2
+    weights, unit = scorer.model.metric, 4 * Fraction(double) / LN2
     columns = [shape.column for shape in scorer.model.shapes if shape.knots is not None]
     budgets = scorer.budgets[0]
     if weights.p != 1:

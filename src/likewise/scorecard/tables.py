@@ -14,9 +14,9 @@ from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_count, short_repr
 from likewise.additive.scorecard_mixin import is_one_of
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
-from likewise.additive.shapes import Shape
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN
+from likewise.kernel.evidence import Shape
 from likewise.kernel.schema import Encoder, People
 from likewise.metrics.units import Unit
 from likewise.metrics.zero_weights import list_by_reason

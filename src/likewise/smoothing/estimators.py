@@ -22,7 +22,6 @@ from likewise.inspection.trees import BOOSTED, FORESTS, SINGLE_TREES
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People, TableEncoder
 from likewise.metrics.base import Metric
-from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.augmentation import fit_inner
 from likewise.smoothing.formulas import LINEAR_CLASSIFIERS
 from likewise.smoothing.mixed_type import MixedTypeNoise, numeric_perturbation
@@ -87,8 +86,7 @@ def perturbation_for(
         return MixedTypeNoise.from_training_data(
             kind, people.rows, people.encoder, weights, seed, n_draws=n_draws, epsilon=epsilon
         )
-    metric = WeightedLp(weights.weights, weights.p, feature_names=people.encoder.labels)
-    noise = noise.bound_to(metric) if isinstance(noise, Noise) else noise.for_metric(metric)
+    noise = noise.bound_to(weights) if isinstance(noise, Noise) else noise.for_metric(weights)
     return numeric_perturbation(noise, people.rows, seed, n_draws=n_draws, epsilon=epsilon)
 
 
@@ -158,7 +156,7 @@ class _Smoothed(WrapsEstimator):
             return perturbation_for(noise, weighted, columns, seed, n_draws=n_draws, epsilon=epsilon)
 
         noise: Any = NOISES.get(self.noise, self.noise)  # type: ignore[arg-type]
-        if isinstance(noise, Noise) and not noise.metric.columns:
+        if isinstance(noise, Noise) and not noise.names:
             noise = noise.bound_to(metric)  # type: ignore[arg-type]  # the names of X as it was given
         sampling_noise = noise_for_sampling(metric.p)
         if self.noise == "auto":
@@ -189,7 +187,6 @@ class _Smoothed(WrapsEstimator):
             model,
             perturbation,
             votes,
-            metric,
             people.rows,
             epsilon=epsilon,
             delta=delta,
@@ -200,9 +197,11 @@ class _Smoothed(WrapsEstimator):
         votes.function(model)  # raises for a model that cannot give such votes
         if asked is not None:  # after what raises for a model whose answers are random
             asked.check(asked.encoder.decode)
-        if people.encoder.labels == given.encoder.labels:
+        if people is given:
             return scorer
-        return replace(scorer, order=[given.encoder.names.index(name) for name in people.encoder.names])
+        names, known = given.encoder.names, people.encoder.names
+        order = None if names == known else [names.index(name) for name in known]
+        return replace(scorer, order=order, given=given.encoder)
 
     def _asked_as_given(self, model: Any, people: People) -> Ask | None:
         """A model that is not fitted here, with the people of a table as they were given; None for other models."""
@@ -217,12 +216,12 @@ class _Smoothed(WrapsEstimator):
     def _metric_to_enforce(self) -> Metric | None:
         noise, metric = self.noise, super()._metric_to_enforce()
         if isinstance(noise, Noise):
-            if metric is not None and metric != noise.metric:
+            if metric is not None and metric != noise.described:
                 raise InvalidInputError(
-                    f"noise and metric must match: noise was made for {noise.metric!r}, metric is {metric!r}. "
+                    f"noise and metric must match: noise was made for {noise.described!r}, metric is {metric!r}. "
                     "Leave metric out, or give the noise by name."
                 )
-            return noise.metric
+            return noise.described  # type: ignore[no-any-return]
         return metric
 
 

@@ -92,7 +92,7 @@ class LinearVotes(Formula):
         linear, noise = last_step(model), draws.noise
         if type(linear) not in LINEAR_CLASSIFIERS or type(noise) is not Gaussian or len(linear.classes_) != 2:
             return None
-        factor, shift = affine_map(model, noise.metric.n_features)
+        factor, shift = affine_map(model, len(noise.metric.scales))
         coef = np.asarray(linear.coef_, dtype=np.float64).ravel()
         beta, visible = coef * factor, noise.visible
         sigma = float(np.linalg.norm(beta * noise.widths * Gaussian.SIGMA))
@@ -255,7 +255,7 @@ class LeafVotes(Formula):
 def _join_trees(trees: list[TreeNodes], baseline: FloatArray, model: Any, draws: SharedDraws) -> LeafVotes:
     """Number the distinct splits of all trees, and find for each the bounds further up."""
     noise = draws.noise
-    factor, shift = affine_map(model, noise.metric.n_features)
+    factor, shift = affine_map(model, len(noise.metric.scales))
     column_of = np.cumsum(~noise.visible) - 1  # of a hidden feature, in the background
     starts = np.cumsum([0, *(len(tree.left) for tree in trees)])
     inner = np.concatenate([tree.left for tree in trees]) >= 0

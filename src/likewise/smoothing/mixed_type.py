@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder
 from likewise.metrics.weighted_lp import WeightedLp
@@ -36,6 +35,7 @@ class MixedTypeNoise(Perturbation):
 
     Attributes
     ----------
+    metric : BoundMetric
     deterministic : bool
         Whether all K draws of a splitting are used.
     numbers : SharedDraws, ShiftedGrids or None
@@ -48,13 +48,12 @@ class MixedTypeNoise(Perturbation):
         Training values of these columns.
     fill : ndarray of shape (n_visible,)
         A training value that stands in for a missing number while noise is added.
-    mismatches : bool
-        Whether a category or a blank has a positive weight, so that distances are not from numbers alone.
     n_draws : int
         K of a splitting; not used otherwise.
     seed : int
     """
 
+    metric: BoundMetric
     deterministic: bool
     numbers: SharedDraws | ShiftedGrids | None
     visible: BoolArray
@@ -63,7 +62,6 @@ class MixedTypeNoise(Perturbation):
     keep: FloatArray
     background: FloatArray
     fill: FloatArray
-    mismatches: bool
     n_draws: int
     seed: int
 
@@ -99,12 +97,9 @@ class MixedTypeNoise(Perturbation):
             numbers = numeric_perturbation(noise, filled, seed, n_draws=n_draws, epsilon=epsilon)
         K = numbers.n_draws if isinstance(numbers, ShiftedGrids) else n_draws or MIN_DRAWS
         background = rows[:, replaceable].copy()
-        # Not `keep`: a blank of weight 1 is always kept, and one that the metric refuses never occurs.
-        blanks = visible & (np.nan_to_num(weights.missing) > 0)
-        mismatches = bool(blanks.any() or (weights.matters & ~weights.is_number).any())
         return cls(
-            issubclass(kind, Splitting), numbers, visible, ~weights.is_number, replaceable, keep[replaceable],
-            background, fill, mismatches, K, seed,
+            weights, issubclass(kind, Splitting), numbers, visible, ~weights.is_number, replaceable,
+            keep[replaceable], background, fill, K, seed,
         )  # fmt: skip
 
     @property
@@ -113,17 +108,11 @@ class MixedTypeNoise(Perturbation):
         return None if self.numbers is None else self.numbers.noise
 
     @property
-    def curve(self) -> Bound:
-        """The bound B of the numbers if distances come from numbers alone; otherwise ``min(1, D + excess)``.
-
-        A category of weight w is kept with probability w and otherwise drawn independently of the person, so two
-        different values give a total variation of at most w, and total variations add up: ``B(D_numbers)`` plus the
-        weights of all mismatches. How D is divided between the two is not known from D. Mismatches may be all of it,
-        and B(D) is below D.
-        """
-        if self.numbers is not None and not self.mismatches:
-            return self.numbers.curve
-        return LoosenedBound(0.0 if self.numbers is None else self.numbers.curve.excess)
+    def kept(self) -> FloatArray:
+        """1 for numbers with noise that are not replaced as well."""
+        out = np.ones(len(self.visible))
+        out[self.replaceable] = self.keep
+        return out
 
     @property
     def n_fixed(self) -> int | None:

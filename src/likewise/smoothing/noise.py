@@ -18,8 +18,10 @@ from scipy.special import ndtr
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import NON_NEGATIVE, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.kernel.bounds import Bound, GaussianBound, LaplaceBound, LoosenedBound
+from likewise.kernel import rules
+from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.kernel.distance import lp_norm
+from likewise.kernel.metric import BoundMetric
 from likewise.metrics.weighted_lp import WeightedLp
 
 _SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows
@@ -35,14 +37,14 @@ class Noise(ABC):
 
     Attributes
     ----------
-    metric : WeightedLp
+    metric : WeightedLp, or BoundMetric in a fitted model
         ``TV(x + t, x' + t) <= curve.bound(metric(x, x'))`` for all x and x'.
     """
 
-    metric: WeightedLp
+    metric: WeightedLp | BoundMetric
 
     def __post_init__(self) -> None:
-        if not isinstance(self.metric, WeightedLp):
+        if not isinstance(self.metric, WeightedLp | BoundMetric):
             raise InvalidTypeError(f"metric must be a WeightedLp; got {type(self.metric).__name__}.")
         positive = self.metric.scales[self.metric.scales > 0]
         if positive.size == 0:
@@ -57,23 +59,33 @@ class Noise(ABC):
             )
 
     @classmethod
-    def for_metric(cls, metric: WeightedLp) -> Self:
+    def for_metric(cls, metric: WeightedLp | BoundMetric) -> Self:
         """Return the noise of this kind calibrated to `metric`."""
         return cls(metric)
 
-    def bound_to(self, metric: WeightedLp) -> Self:
+    def bound_to(self, metric: WeightedLp | BoundMetric) -> Self:
         """Return the same kind of noise for a metric as a model has learned it: with other names, order or weights."""
         return replace(self, metric=metric)
 
     @property
-    @abstractmethod
     def curve(self) -> Bound:
         """Bound on the total variation between two translates, as a function of their distance."""
+        return rules.theorem_of(self)[0]
 
     @property
-    @abstractmethod
     def native_p(self) -> float:
         """Exponent of the norm that this noise is made for."""
+        return rules.theorem_of(self)[1] or self.metric.p
+
+    @property
+    def described(self) -> Any:
+        """The metric as people wrote it."""
+        return self.metric.description if isinstance(self.metric, BoundMetric) else self.metric
+
+    @property
+    def names(self) -> tuple[Any, ...] | None:
+        """Names of the columns, if the metric has them."""
+        return self.metric.schema.labels if isinstance(self.metric, BoundMetric) else self.metric.feature_names
 
     @property
     def visible(self) -> BoolArray:
@@ -101,13 +113,13 @@ class Noise(ABC):
             To be added to a row. 0 for features of weight 0: no finite noise hides those, so the estimators replace
             their values instead (`likewise.smoothing.sampling`).
         """
-        out = np.zeros((n, self.metric.n_features))
+        out = np.zeros((n, len(self.metric.scales)))
         out[:, self.visible] = self._standard(n, int(self.visible.sum()), rng)
         out *= self.widths
         return out
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}.for_metric({self.metric!r})"
+        return f"{type(self).__name__}.for_metric({self.described!r})"
 
     @abstractmethod
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
@@ -129,8 +141,6 @@ class Gaussian(Noise):
     array([0.  , 0.1 , 0.79])
     """
 
-    curve: ClassVar[Bound] = GaussianBound()
-    native_p: ClassVar[float] = 2.0
     SIGMA: ClassVar[float] = 1 / np.sqrt(2 * np.pi)
 
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
@@ -154,13 +164,6 @@ class Laplace(Noise):
     >>> noise.curve.bound([0.1, 1]).round(3)
     array([0.095, 0.632])
     """
-
-    curve: ClassVar[Bound] = LaplaceBound()
-
-    @property
-    def native_p(self) -> float:
-        """Exponent of the metric itself."""
-        return self.metric.p
 
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         # The radius ||t||_p is Gamma(d) with scale 1/2; the direction follows the cone measure:
@@ -194,9 +197,6 @@ class Uniform(Noise):
     >>> bool(abs(noise.sample(100, np.random.default_rng(0))).max() <= 1)
     True
     """
-
-    curve: ClassVar[Bound] = Bound()
-    native_p: ClassVar[float] = 1.0
 
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         return rng.random((n, d)) - 0.5
@@ -239,8 +239,6 @@ class Splitting(Noise):
     steps: Any = "auto"
     excess: float = 0.0
 
-    native_p: ClassVar[float] = 1.0
-
     @property
     def curve(self) -> Bound:
         """``min(1, D + excess)``."""
@@ -250,16 +248,16 @@ class Splitting(Noise):
         super().__post_init__()
         NON_NEGATIVE.check("excess", self.excess)
         if self.steps is not None and not (isinstance(self.steps, str) and self.steps == "auto"):
-            object.__setattr__(self, "steps", _check_steps(self.steps, self.metric))
+            object.__setattr__(self, "steps", _check_steps(self.steps, self.names, len(self.metric.scales)))
 
     @classmethod
-    def for_metric(cls, metric: WeightedLp, *, steps: Any = "auto") -> Self:
+    def for_metric(cls, metric: WeightedLp | BoundMetric, *, steps: Any = "auto") -> Self:
         """Return the splitting calibrated to `metric`; `steps` may be a mapping from feature name to step."""
         return cls(metric, steps)
 
-    def bound_to(self, metric: WeightedLp) -> Self:
+    def bound_to(self, metric: WeightedLp | BoundMetric) -> Self:
         """As for every noise; declared steps follow the names of their features, where both metrics have names."""
-        steps, own, other = self.steps, self.metric.feature_names, metric.feature_names
+        steps, own, other = self.steps, self.names, type(self)(metric, None).names
         if isinstance(steps, tuple) and own is not None and other is not None:
             steps = {name: step for name, step in zip(own, steps, strict=True) if name in other or step}
         return replace(self, metric=metric, steps=steps)
@@ -272,9 +270,9 @@ class Splitting(Noise):
 NOISES: dict[str, type[Noise]] = {kind.__name__.lower(): kind for kind in (Gaussian, Laplace, Uniform, Splitting)}
 
 
-def _check_steps(steps: Any, metric: WeightedLp) -> tuple[float, ...]:
+def _check_steps(steps: Any, names: tuple[Any, ...] | None, n: int) -> tuple[float, ...]:
     if isinstance(steps, Mapping):
-        names = metric.feature_names or ()
+        names = names or ()
         unknown = [name for name in steps if name not in names]
         if unknown:
             raise InvalidInputError(f"steps must name features of the metric, {list(names)}; got {unknown[0]!r}.")
@@ -285,9 +283,9 @@ def _check_steps(steps: Any, metric: WeightedLp) -> tuple[float, ...]:
         raise InvalidInputError(
             f"steps must be 'auto', None, or one number per feature; got {short_repr(steps)}."
         ) from None
-    if len(values) != metric.n_features or not all(0 <= step < np.inf for step in values):
+    if len(values) != n or not all(0 <= step < np.inf for step in values):
         raise InvalidInputError(
-            f"steps must be one non-negative number for each of the {metric.n_features} features; got "
+            f"steps must be one non-negative number for each of the {n} features; got "
             f"{short_repr(steps)}. Use 0 for a feature without a grid."
         )
     return values

@@ -6,17 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise.exceptions import UnprovableError
 from likewise.inspection.prediction import Vote
-from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
-from likewise.kernel.concentration import clopper_pearson, empirical_bernstein, subset_margin
+from likewise.kernel.concentration import Schedule
+from likewise.kernel.evidence import Numbers
+from likewise.kernel.metric import BoundMetric
 from likewise.smoothing.noise import Noise
 
 PreparedRow = npt.NDArray[np.float64] | npt.NDArray[np.int64]
@@ -36,13 +38,22 @@ class Draws(Protocol):
 class Perturbation(Frozen, ABC):
     """Noise fitted to training data; all its draws follow from what `fit` has stored."""
 
+    metric: BoundMetric
+    """What it was made for."""
+
     noise: Noise | None
     """Noise on the numeric columns; None if all of them have weight 0."""
 
+    numbers: Numbers | None
+    """The same, as it is drawn."""
+
+    visible: BoolArray
+    """Columns of numbers that get noise."""
+
     @property
-    @abstractmethod
-    def curve(self) -> Bound:
-        """Bound on the total variation between two perturbed people."""
+    def kept(self) -> FloatArray:
+        """Probability per column that the person's own value, with noise or not, is kept."""
+        return self.visible.astype(np.float64)
 
     @property
     def n_fixed(self) -> int | None:
@@ -73,6 +84,31 @@ class Perturbation(Frozen, ABC):
         """Perturb each person once, by a draw of their own; shape (n_samples, n_features)."""
 
 
+class NumberNoise(Perturbation):
+    """Noise on rows of numbers alone."""
+
+    noise: Noise
+    steps: FloatArray | None
+    """Of the grids of a splitting (0: none)."""
+
+    @property
+    def metric(self) -> BoundMetric:  # type: ignore[override]
+        """That of the noise."""
+        if not isinstance(self.noise.metric, BoundMetric):
+            raise UnprovableError(f"{self.noise!r} is about columns by their position, and not bound to those of X.")
+        return self.noise.metric
+
+    @property
+    def numbers(self) -> Self:  # type: ignore[override]
+        """Itself."""
+        return self
+
+    @property
+    def visible(self) -> BoolArray:  # type: ignore[override]
+        """Those of positive weight."""
+        return self.noise.visible
+
+
 @dataclass(frozen=True, eq=False)
 class Shift:
     """Draws ``x * keep + t``, with `keep` of shape (n_features,) and `t` of shape (n_draws, n_features)."""
@@ -94,7 +130,7 @@ CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class SharedDraws(Perturbation):
+class SharedDraws(NumberNoise):
     """Random draws shared by all people: noise on features of positive weight, training values for the others.
 
     A row x becomes ``x * noise.visible + t`` for each draw t. For a feature of weight 0, t holds a training value drawn
@@ -114,10 +150,7 @@ class SharedDraws(Perturbation):
     background: FloatArray
     seed: int
 
-    @property
-    def curve(self) -> Bound:
-        """The bound of the noise."""
-        return self.noise.curve
+    steps: ClassVar[None] = None  # type: ignore[misc]
 
     @classmethod
     def from_training_data(cls, noise: Noise, X: FloatArray, seed: int) -> SharedDraws:
@@ -195,9 +228,6 @@ class CalledVotes:
 
 Advance = Callable[[int], None]
 
-_N_LOOKS = 16
-_ROUND_TO = 256  # looks are at multiples of it, which suits the tiles of `likewise.smoothing.mlp_forward`
-
 
 def mean_votes(
     votes: VoteSums, people: npt.NDArray[np.generic], perturbation: Perturbation, n_draws: int, *, advance: Advance
@@ -208,62 +238,6 @@ def mean_votes(
         total = total + votes.sums(draws, people)[0]
         advance(len(draws) * len(people))
     return np.asarray(total / n_draws)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A group-sequential stopping rule: interim looks after ``looks[0] < looks[1] < ...`` draws.
-
-    At each look an interval fails with probability at most its share of ``delta / 2``, so all intervals of all looks
-    hold at once with probability ``1 - delta / 2``, whatever makes a person stop (`docs/theory.md` §5). The last look
-    spends half; there Hoeffding's inequality alone gives an error of ``epsilon / 2``, so everyone stops.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        Guarantee per pair. Per person the error in total variation is ``epsilon / 2``, except with ``delta / 2``.
-    n_outputs : int
-        Classes, or 1 for regression.
-    hard : bool
-        Whether votes are 0 or 1 (Clopper-Pearson intervals) or in between (empirical Bernstein).
-    """
-
-    epsilon: float
-    delta: float
-    n_outputs: int
-    hard: bool
-
-    @property
-    def looks(self) -> list[int]:
-        """Numbers of draws at the looks; the last is the most that anyone needs."""
-        log_sets = float(np.log(2.0**self.n_outputs - 2)) if self.n_outputs > 1 else float(np.log(2))
-        last = (log_sets - np.log(self.delta / 4)) / (2 * (self.epsilon / 2) ** 2)
-        # The first look at which unanimous votes suffice.
-        share = self._early_share / max(1, self.n_outputs if self.n_outputs > 2 else 1)
-        first = (np.log(2 / share) if self.hard else 7 / 3 * np.log(4 / share) + 1) / (self.epsilon / 2)
-        steps = np.geomspace(min(first, last), last, _N_LOOKS)
-        return sorted({int(np.ceil(n / _ROUND_TO * (1 + 1e-12))) * _ROUND_TO for n in steps})
-
-    @property
-    def _early_share(self) -> float:
-        return self.delta / 4 / (_N_LOOKS - 1)
-
-    def interval(self, mean: FloatArray, squares: FloatArray, n: int, *, last: bool) -> tuple[FloatArray, FloatArray]:
-        """Interval per person and output after `n` draws, from the means of votes and of squared votes."""
-        if last:
-            margin = subset_margin(n, self.delta / 4, max(2, self.n_outputs))
-            return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
-        # Two classes have one free probability; otherwise a union bound over the classes.
-        share = self._early_share / (self.n_outputs if self.n_outputs > 2 else 1)
-        if self.hard:
-            return clopper_pearson(mean, n, share)
-        return empirical_bernstein(mean, squares, n, share)
-
-    def suffices(self, mean: FloatArray, lower: FloatArray, upper: FloatArray) -> npt.NDArray[np.bool_]:
-        """Whether the total variation between the sampled and the true probabilities is at most epsilon / 2."""
-        error = np.maximum(upper - mean, mean - lower)
-        variation = error[:, 0] if self.n_outputs == 1 else error.sum(axis=1) / 2
-        return np.asarray(variation <= self.epsilon / 2)
 
 
 def adaptive_votes(

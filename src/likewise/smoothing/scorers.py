@@ -28,19 +28,18 @@ from likewise.inspection.batch_invariance import (
 )
 from likewise.inspection.mlp import Network, is_torch
 from likewise.inspection.prediction import Vote, clipped_predictions, hard_votes, scores_behind, soft_votes, tree_votes
+from likewise.kernel import rules
 from likewise.kernel.certificate import Estimate
-from likewise.kernel.concentration import clopper_pearson, error_margin, hoeffding
-from likewise.kernel.guarantee import Guarantee, round_upwards
+from likewise.kernel.concentration import FixedDraws, Schedule, clopper_pearson, hoeffding
+from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import from_unit_range, to_unit_range
 from likewise.kernel.schema import Encoder, People
-from likewise.metrics.base import Metric
 from likewise.smoothing.formulas import Formula, LeafVotes, LinearVotes
 from likewise.smoothing.mlp_forward import NetworkVotes
 from likewise.smoothing.sampling import (
     Advance,
     CalledVotes,
     Perturbation,
-    Schedule,
     SharedDraws,
     VoteSums,
     adaptive_votes,
@@ -204,7 +203,6 @@ class SmoothedScorer(PlainScorer):
 
     Attributes
     ----------
-    guarantee : Guarantee
     model : object
         The fitted inner model.
     perturbation : Perturbation
@@ -215,6 +213,8 @@ class SmoothedScorer(PlainScorer):
     order : list of int, or None
         Positions of the model's columns among those of people, if they are in another order. The perturbation is in the
         model's order.
+    given : Encoder or None
+        Of people as they were given, if the model takes their columns in another order.
     """
 
     model: Any
@@ -223,10 +223,28 @@ class SmoothedScorer(PlainScorer):
     n_jobs: int | None
     batch_plan: BatchPlan | None
     order: list[int] | None = field(default=None, kw_only=True)
+    given: Encoder | None = field(default=None, kw_only=True)
 
     def rows_of(self, people: People) -> FloatArray:
         """Encoded people, with columns in the order of the model."""
         return people.rows if self.order is None else np.ascontiguousarray(people.rows[:, self.order])
+
+    def prove(self) -> Guarantee:
+        """The rule that fits, for people whose columns are in their own order."""
+        found = self._prove()
+        return found if self.given is None else rules.reread(found, self.given)
+
+    @abstractmethod
+    def _prove(self) -> Guarantee:
+        """For people whose columns are in the order of the model."""
+
+    @property
+    def _output_range(self) -> tuple[float, float] | None:
+        return self.votes.limits if self.votes.classes is None else None
+
+    @property
+    def _premise(self) -> str:
+        return "" if self.batch_plan is None else self.batch_plan.basis
 
     def visible(self, people: People) -> FloatArray:
         """What the draws depend on."""
@@ -257,6 +275,9 @@ class FormulaScorer(SmoothedScorer):
     """Averages from a formula: nothing is drawn."""
 
     formula: Formula
+
+    def _prove(self) -> Guarantee:
+        return rules.exact_noise(self.perturbation, self._output_range)
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Exact averages; the intervals have width 0."""
@@ -326,16 +347,27 @@ class SampledScorer(SmoothedScorer):
 class SplittingScorer(SampledScorer):
     """Averages over all K draws of a splitting: h is this average, so the intervals have width 0."""
 
+    def _prove(self) -> Guarantee:
+        return rules.splitting(self.perturbation, self._output_range, self._premise)
+
     def _estimate_prepared(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate:
         n_draws = self.guarantee.n_draws
         return Estimate.certain(mean_votes(self.sums, people, self.perturbation, n_draws, advance=advance), n_draws)
 
 
-class FixedSampleScorer(SampledScorer):
-    """Averages over a fixed number of random draws."""
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomScorer(SampledScorer):
+    """Averages over random draws: a fixed number, or as many as each person needs for the guarantee."""
+
+    draws: FixedDraws | Schedule
+
+    def _prove(self) -> Guarantee:
+        return rules.sampled_noise(self.perturbation, self.draws, self._output_range, self._premise)
 
     def _estimate_prepared(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate:
-        n_draws, delta, n_outputs = self.guarantee.n_draws, self.guarantee.delta, self.votes.n_outputs
+        if isinstance(self.draws, Schedule):
+            return adaptive_votes(self.sums, people, self.perturbation, self.draws, advance=advance)
+        n_draws, delta, n_outputs = self.draws.n_draws, self.draws.delta, self.votes.n_outputs
         mean = mean_votes(self.sums, people, self.perturbation, n_draws, advance=advance)
         # Two classes have one free probability; otherwise a union bound over the classes.
         share = delta if n_outputs <= 2 else delta / n_outputs
@@ -343,19 +375,10 @@ class FixedSampleScorer(SampledScorer):
         return Estimate(mean, *interval(mean, n_draws, share), np.full(len(people), n_draws))
 
 
-class AdaptiveSampleScorer(SampledScorer):
-    """Averages over as many random draws as each person needs for the guarantee; `n_draws` is the maximum."""
-
-    def _estimate_prepared(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate:
-        schedule = self.votes.schedule(self.guarantee.slack, self.guarantee.delta)
-        return adaptive_votes(self.sums, people, self.perturbation, schedule, advance=advance)
-
-
 def choose_scorer(
     model: Any,
     perturbation: Perturbation,
     votes: VoteSpec,
-    metric: Metric,
     rows: FloatArray,
     *,
     epsilon: float,
@@ -369,49 +392,18 @@ def choose_scorer(
     `n_draws` excludes a formula and fixes the number of draws; without it, each person gets as many as `epsilon` and
     `delta` need. `rows` of the training data, perturbed, show how the model may be called (`plan_batches`).
     """
-    output_range = votes.limits if votes.classes is None else None
     parts = (model, perturbation, votes, n_jobs)
     formula = find_formula(model, perturbation, votes) if n_draws is None else None
     if formula is not None:
-        basis = "This holds for all pairs, with certainty: outputs come from a formula."
-        return FormulaScorer(
-            Guarantee(metric, perturbation.curve, "exact", basis, output_range=output_range), *parts, None, formula
-        )
+        return FormulaScorer(*parts, None, formula)
     plan = None
     if not _has_forward_pass(model, votes):
         some = rows[evenly_spaced(len(rows), N_PROBES)]
         plan = plan_batches(model, votes, lambda: perturbation.perturb(some, np.random.default_rng(0)), batch)
-    called = "" if plan is None else f" {plan.basis}"
     if perturbation.n_fixed is not None:
-        K, excess = perturbation.n_fixed, perturbation.curve.excess
-        basis = (
-            f"This holds for all pairs, with certainty: outputs are averages over {K:,} fixed shifts of a grid, not "
-            "over random draws."
-        )
-        if excess:
-            basis += (
-                f" The {round_upwards(excess, 3)} is n/{K:,} for the n = {round(excess * K)} features whose values are "
-                "not on a grid; it is less for two people who differ in fewer of these."
-            )
-        basis += called
-        return SplittingScorer(
-            Guarantee(metric, perturbation.curve, "deterministic", basis, n_draws=K, output_range=output_range),
-            *parts,
-            plan,
-        )
-    if n_draws is None:
-        kind: type[SampledScorer] = AdaptiveSampleScorer
-        max_draws = votes.schedule(epsilon, delta).looks[-1]
-    else:
-        # An output in [0, 1] deviates like the probability of one class of two.
-        kind, max_draws = FixedSampleScorer, n_draws
-        epsilon = error_margin(n_draws, delta, max(2, votes.n_outputs))
-    basis = (
-        f"This holds for each pair, except with probability at most {round_upwards(delta)} over the {max_draws:,} "
-        f"random draws made in fit, for pairs chosen without knowledge of the draws.{called}"
-    )
-    guarantee = Guarantee(metric, perturbation.curve, "sampled", basis, epsilon, delta, max_draws, output_range)
-    return kind(guarantee, *parts, plan)
+        return SplittingScorer(*parts, plan)
+    draws = votes.schedule(epsilon, delta) if n_draws is None else FixedDraws(n_draws, delta, votes.n_outputs)
+    return RandomScorer(*parts, plan, draws)
 
 
 def _has_forward_pass(model: Any, votes: VoteSpec) -> bool:

@@ -21,11 +21,10 @@ import numpy.typing as npt
 from likewise._engine import kernel
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.bounds import Bound
 from likewise.pairs.points import GOLDEN, splitmix64
 from likewise.smoothing import plain
 from likewise.smoothing.noise import Splitting
-from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow
+from likewise.smoothing.sampling import CHUNK, Draws, NumberNoise, PreparedRow
 
 # Values within this fraction of a fractional step count as on the grid: standardised whole numbers and decimals are
 # rounded. `_positions_per_step` accounts for it, so the guarantee stays sound.
@@ -120,7 +119,7 @@ _SLACK = 2.0**-12  # cells are wider by this fraction, which covers the rounding
 
 
 @dataclass(frozen=True, eq=False)
-class ShiftedGrids(Perturbation):
+class ShiftedGrids(NumberNoise):
     """The shifted grids of a `Splitting`, for one training set and one number of draws.
 
     Attributes
@@ -164,11 +163,6 @@ class ShiftedGrids(Perturbation):
         grids = cls(noise, K, origins, steps, X[:, ~noise.visible][rows], not isinstance(noise.steps, str))
         grids.prepare(X)  # raises for values off a declared grid
         return grids
-
-    @property
-    def curve(self) -> Bound:
-        """The bound of the noise, with its excess."""
-        return self.noise.curve
 
     @property
     def n_fixed(self) -> int:
@@ -273,7 +267,7 @@ class ShiftedGrids(Perturbation):
 
     def _raise_off_grid(self, i: int, value: float) -> None:
         column = int(np.flatnonzero(self.noise.visible)[i])
-        names = self.noise.metric.feature_names
+        names = self.noise.names
         raise InvalidInputError(
             f"X must hold values on the declared grid of step {self.steps[i]:g} in "
             f"{f'column {column}' if names is None else repr(names[column])}; got {value!r}. Round it, or declare "

@@ -88,6 +88,13 @@ class NumericDomain:
             return _from_ordinals(places)
         return _multiples(places, self.step)
 
+    def at_shares(self, shares: FloatArray) -> FloatArray:
+        """Numbers at shares of the range, from 0 to below 1; with a step, all of them for equal shares."""
+        if self.step is None:
+            return self.low + shares * (self.high - self.low)
+        n = self.last - self.first + 1
+        return self.at(self.first + np.minimum(np.floor(shares * n), n - 1).astype(np.int64))
+
     def nearest(self, values: FloatArray) -> FloatArray:
         """The nearest numbers that it holds; blanks stay, or become the lowest number where there are none."""
         filled = np.clip(np.where(np.isnan(values), self.low, values), self.low, self.high)
