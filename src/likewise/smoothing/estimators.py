@@ -197,9 +197,11 @@ class _Smoothed(WrapsEstimator):
         votes.function(model)  # raises for a model that cannot give such votes
         if asked is not None:  # after what raises for a model whose answers are random
             asked.check(asked.encoder.decode)
-        if people.encoder.labels == given.encoder.labels:
+        if people is given:
             return scorer
-        return replace(scorer, order=[given.encoder.names.index(name) for name in people.encoder.names])
+        names, known = given.encoder.names, people.encoder.names
+        order = None if names == known else [names.index(name) for name in known]
+        return replace(scorer, order=order, given=given.encoder)
 
     def _asked_as_given(self, model: Any, people: People) -> Ask | None:
         """A model that is not fitted here, with the people of a table as they were given; None for other models."""

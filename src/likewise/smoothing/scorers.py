@@ -213,6 +213,8 @@ class SmoothedScorer(PlainScorer):
     order : list of int, or None
         Positions of the model's columns among those of people, if they are in another order. The perturbation is in the
         model's order.
+    given : Encoder or None
+        Of people as they were given, if the model takes their columns in another order.
     """
 
     model: Any
@@ -221,6 +223,7 @@ class SmoothedScorer(PlainScorer):
     n_jobs: int | None
     batch_plan: BatchPlan | None
     order: list[int] | None = field(default=None, kw_only=True)
+    given: Encoder | None = field(default=None, kw_only=True)
 
     def rows_of(self, people: People) -> FloatArray:
         """Encoded people, with columns in the order of the model."""
@@ -229,10 +232,7 @@ class SmoothedScorer(PlainScorer):
     def prove(self) -> Guarantee:
         """The rule that fits, for people whose columns are in their own order."""
         found = self._prove()
-        if self.order is None:
-            return found
-        schema = self.perturbation.metric.schema
-        return rules.reread(found, schema.reordered([self.order.index(i) for i in range(len(self.order))]))
+        return found if self.given is None else rules.reread(found, self.given)
 
     @abstractmethod
     def _prove(self) -> Guarantee:
