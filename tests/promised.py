@@ -12,7 +12,11 @@ from likewise.kernel.guarantee import SEAL, Guarantee
 
 def promise(metric, curve=None, level="exact", basis="By hand.", *numbers, **more):
     """A guarantee with the seal of the rules; a metric of tables is bound to none."""
-    bound = metric.bind(metric.encoder()) if isinstance(metric, WeightedLp) else SimpleNamespace(description=metric)
+    bound = (
+        metric.bind(metric.encoder())
+        if isinstance(metric, WeightedLp)
+        else SimpleNamespace(description=metric, is_of=metric.__eq__, schema=SimpleNamespace(raw_labels=None))
+    )
     return Guarantee(bound, curve or Bound(), level, basis, *numbers, **more, seal=SEAL)
 
 

@@ -179,3 +179,26 @@ def test_control_a_guarantee_that_is_made_elsewhere_is_caught():
     assert list(made("from likewise.kernel.guarantee import SEAL, Guarantee")) == [1]
     assert list(made("from likewise.kernel.guarantee import Guarantee\nx: Guarantee = rules.constant(m, c)")) == []
     assert {*imported_packages("def f():\n    from likewise.metrics.base import Metric")} - LEAVES == {"metrics"}
+
+
+MOST_BINDINGS = 46
+"""Calls outside `kernel` and `metrics` that bind a metric; lower it when some go. Each should be where people enter."""
+
+
+def bindings(source):
+    """Lines that call a method which binds."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    return [call.lineno for call in calls if getattr(call.func, "attr", "") == "bind"]
+
+
+def test_metrics_are_bound_in_fewer_and_fewer_places():
+    """Code that is handed a bound metric cannot bind it to other columns than its caller did."""
+    outside = [path for path in modules() if package_of(path) not in ("kernel", "metrics")]
+    found = {
+        str(path.relative_to(ROOT)): n for path in outside if (n := len(bindings(path.read_text(encoding="utf-8"))))
+    }
+    assert sum(found.values()) <= MOST_BINDINGS, found
+
+
+def test_control_what_binds_is_counted():
+    assert bindings("metric.bind(schema)\nguarantee.metric.bind(encoder).scales\nbound.read(X)") == [1, 2]

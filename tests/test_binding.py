@@ -169,9 +169,9 @@ def test_a_named_metric_fitted_to_an_array_lends_it_its_names(metric):
         assert excess(model, asked, true_distances(new)) <= 1e-9
     with pytest.raises(InvalidInputError, match="must have the columns"):
         model.predict_proba(new.rename(columns={"a": "x"}))
-    assert NAMED[metric].is_learned_as(model.guarantee_.metric)
-    assert METRICS[metric].is_learned_as(model.guarantee_.metric)
-    assert not NAMED[metric].scaled(2).is_learned_as(model.guarantee_.metric)
+    assert model.guarantee_.bound_metric.is_of(NAMED[metric])
+    assert model.guarantee_.bound_metric.is_of(METRICS[metric])
+    assert not model.guarantee_.bound_metric.is_of(NAMED[metric].scaled(2))
 
 
 def test_names_in_another_order_than_the_columns():
@@ -179,7 +179,7 @@ def test_names_in_another_order_than_the_columns():
     metric = MahalanobisMetric([[0.3, 0.0]], feature_names=["a", "b"])
     model = KINDS["projected"](metric, LogisticRegression(C=100)).fit(X, y)
     assert excess(model, X.to_numpy(), true_distances(X)) <= 1e-9
-    assert metric.is_learned_as(model.guarantee_.metric)
+    assert model.guarantee_.bound_metric.is_of(metric)
     with pytest.raises(InvalidInputError, match="in this order"):
         KINDS["projected"](NAMED["function"], LogisticRegression()).fit(X[["a", "b"]], y)
 
@@ -274,7 +274,7 @@ def test_every_kind_of_ordered_category_is_learned(kind, tmp_path):
     X, y = graded(order)
     model = AdditiveClassifier(GRADE, penalty=1e-3).fit(X, y)
     check_order_of(model, order)
-    assert GRADE.is_learned_as(model.guarantee_.metric)
+    assert model.guarantee_.bound_metric.is_of(GRADE)
     check_order_of(RecalibratedClassifier(AdditiveClassifier(GRADE, penalty=1e-3), random_state=0).fit(X, y), order)
     try:
         save_model(model, tmp_path / "model.skops")

@@ -115,10 +115,11 @@ def test_a_guarantee_is_about_the_metric_that_was_given():
     X, y = people()
     for metric in (METRIC, WeightedLp([0.0, 1.0, 0.4]), TableMetric({"a": 0.0, "b": 1.0, "c": 0.4})):
         model = card(metric).fit(X, y)
-        assert metric.is_learned_as(model.guarantee_.metric)
+        assert model.guarantee_.bound_metric.is_of(metric)
         assert attack(model, metric, X, n_pairs=1000).guarantee is not None
-        assert not metric.scaled(1.1).is_learned_as(model.guarantee_.metric)
-        assert not WeightedLp({"a": 1.0, "b": 0.0, "c": 0.4}).is_learned_as(model.guarantee_.metric)
+        assert not model.guarantee_.bound_metric.is_of(metric.scaled(1.1))
+        assert not model.guarantee_.bound_metric.is_of(WeightedLp({"a": 1.0, "b": 0.0, "c": 0.4}))
     ordered = TableMetric({"grade": 0.1}, order={"grade": ["low", "high"]})
-    assert TableMetric({"grade": 0.1}).is_learned_as(ordered)
-    assert not TableMetric({"grade": 0.1}, order={"grade": ["high", "low"]}).is_learned_as(ordered)
+    bound = ordered.bind(ordered.encoder(pd.DataFrame({"grade": ["low", "high"]})))
+    assert bound.is_of(TableMetric({"grade": 0.1}))
+    assert not bound.is_of(TableMetric({"grade": 0.1}, order={"grade": ["high", "low"]}))

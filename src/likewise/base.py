@@ -30,6 +30,7 @@ from likewise._shared_draw import SharedDraw, probability_decided_differently
 from likewise._typing import FloatArray
 from likewise._validation import LIMITS, NONE, Rule, check_rules, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel import rules
 from likewise.kernel.certificate import Certificate, Estimate, certify
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import Encoder, People
@@ -179,7 +180,11 @@ class ConstrainedEstimator(BaseEstimator, ABC):
     def guarantee_(self) -> Guarantee:
         """The guarantee: its bound, level and basis."""
         check_fitted(self)
-        return self.scorer_.guarantee
+        found, given = self.scorer_.guarantee, self.encoder_.raw_labels
+        known = found.bound_metric.schema.raw_labels
+        if given is None or known is None or given == known or {*given} != {*known}:
+            return found
+        return rules.reread(found, self.encoder_)  # a frozen model may have its columns in another order
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as in scikit-learn.

@@ -243,7 +243,7 @@ def attack(
     BOOL.check("verbose", verbose)
     is_plain_function("model", model, ("predict_proba", "predict"))  # raises if it is not a model
     own = getattr(model, "guarantee_", None)
-    guarantee = own if isinstance(own, Guarantee) and metric.is_learned_as(own.metric) else None
+    guarantee = own if isinstance(own, Guarantee) and own.bound_metric.is_of(metric) else None
     own_range = getattr(own, "output_range", None) if output_range is None else output_range
     limits = None if own_range is None else check_output_range(own_range)
     rng = np.random.default_rng(seed_from(random_state))

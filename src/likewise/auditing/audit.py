@@ -308,7 +308,7 @@ def audit(
 
 def _guarantee_under(model: Any, metric: Metric) -> Guarantee:
     own = getattr(model, "guarantee_", None)
-    if not isinstance(own, Guarantee) or not metric.is_learned_as(own.metric):
+    if not isinstance(own, Guarantee) or not own.bound_metric.is_of(metric):
         found = "has none" if own is None else f"has one under {own.metric!r}"
         raise InvalidInputError(
             f"against='guarantee' needs a model with a guarantee under metric; {type(model).__name__} {found}. Use "

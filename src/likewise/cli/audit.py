@@ -96,7 +96,7 @@ def audit(
     if loaded is not None and (model is None or scores is not None):
         asked = source.load(echo, loaded)[0]
     metric, output_range = _metric_and_range(echo, model, model_name, metric_file, output_range)
-    guaranteed = model is not None and metric.is_learned_as(model.guarantee_.metric)
+    guaranteed = model is not None and model.guarantee_.bound_metric.is_of(metric)
     own_range = output_range if model is None else model.guarantee_.output_range
     labels = OutputLabels(own_range is None, limits=own_range)
     limits = _Thresholds(labels, model.guarantee_.epsilon if guaranteed else 0.0, max_excess)

@@ -201,7 +201,7 @@ def _metric_of(model: Any, metric: Metric | None) -> tuple[Metric, Any]:
     guarantee = model.guarantee_ if isinstance(model, ConstrainedClassifier) else None
     if metric is not None:
         check_metric(metric)
-        known = guarantee is not None and metric.is_learned_as(guarantee.metric)
+        known = guarantee is not None and guarantee.bound_metric.is_of(metric)
         return metric, guarantee if known else None
     if guarantee is None:
         raise InvalidInputError(f"metric must be given for {type(model).__name__}, which has none of its own.")

@@ -115,17 +115,6 @@ class Metric(ABC):
     def bind(self, schema: Encoder) -> BoundMetric:
         """This metric of the columns of a schema; raises for columns that it does not know."""
 
-    def weights_of(self, encoder: Encoder) -> BoundMetric:
-        """As `bind`, for a metric with parts."""
-        bound = self.bind(encoder)
-        _ = bound.weights
-        return bound
-
-    def known_weights(self, encoder: Encoder) -> BoundMetric | None:
-        """As `bind`; None for a metric without parts."""
-        bound = self.bind(encoder)
-        return bound if bound.has_parts else None
-
     def learned(self, schema: Encoder) -> Self:
         """The same metric, with what it left to the training data: names of columns, and orders of categories."""
         return self.named(schema.raw_labels)
@@ -133,14 +122,6 @@ class Metric(ABC):
     def named(self, labels: tuple[Any, ...] | None) -> Self:
         """The same metric of columns in the order of `labels`, with these names; None forgets its names."""
         return self
-
-    def is_learned_as(self, learned: Metric) -> bool:
-        """Whether `learned` is this metric, with what `learned` may have added."""
-        if type(self) is not type(learned):
-            return False
-        if not self.columns or not learned.columns:
-            return self.with_params(feature_names=None) == learned.with_params(feature_names=None)
-        return {*self.columns} == {*learned.columns} and self.named(tuple(learned.columns)) == learned
 
     @abstractmethod
     def scaled(self, factor: float) -> Self:

@@ -325,13 +325,6 @@ class TableMetric(Metric):
         }
         return self.with_params(order={**self.order, **learned}) if learned else self
 
-    def is_learned_as(self, learned: Metric) -> bool:
-        """Whether only orders of categories were added."""
-        if not isinstance(learned, TableMetric):
-            return False
-        kept = {name: listed for name, listed in learned.order.items() if name in self.order}
-        return learned.with_params(order=kept) == self
-
     def scaled(self, factor: float) -> TableMetric:
         """Return the metric whose distances are `factor` times as large.
 

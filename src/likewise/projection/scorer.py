@@ -104,7 +104,7 @@ def _check_guarantee(model: Any, metric: Metric, people: People, limits: tuple[f
         raise InvalidTypeError(
             f"base must have a guarantee (guarantee_), as AdditiveClassifier does; {type(model).__name__} has none."
         )
-    if not metric.is_learned_as(guarantee.metric.learned(people.encoder)):
+    if guarantee.metric.learned(people.encoder) != metric:
         raise InvalidInputError(f"base must have the same metric, {metric!r}; it has {guarantee.metric!r}.")
     if guarantee.epsilon > 0 or guarantee.delta > 0:
         raise InvalidInputError(

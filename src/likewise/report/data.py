@@ -231,7 +231,7 @@ class ReportData:
         self.bound.check_people(self.people)
         if (self.people.rows[:, ~self.people.encoder.is_number] == UNSEEN).any():
             raise InvalidInputError("people must be coded with all of their categories; use metric.encode_rows(table).")
-        if self.guarantee is not None and not self.metric.is_learned_as(self.guarantee.metric):
+        if self.guarantee is not None and not self.guarantee.bound_metric.is_of(self.metric):
             raise InvalidInputError(
                 f"guarantee must be about the report's metric; it is about {self.guarantee.metric!r}."
             )

@@ -335,7 +335,7 @@ class _FoldScorer:
         self.losses[measured] = proper_losses(predictions, y, problem.classes)
         self.predictions[measured] = predictions
         guarantee = getattr(model, "guarantee_", None)
-        if guarantee is not None and not problem.metric.is_learned_as(guarantee.metric):
+        if guarantee is not None and not guarantee.bound_metric.is_of(problem.metric):
             guarantee = None
         searched = predictions if is_slow else predictions[fold.sample]
         found = audit(
