@@ -791,8 +791,6 @@ class Cell:
             return False  # a base has the metric of its model
         if self.way in ("JSON", "saved and loaded") and self.metric == "intervals of the table":
             return False  # files hold no intervals
-        if self.way == "JSON" and self.given == "hidden columns dropped":
-            return False  # a card knows the columns of training
         if self.way in ("JSON", "whole points", "Dask"):
             if not model.card or self.wrapper != "none":
                 return False

@@ -29,6 +29,7 @@ METRIC = TableMetric(
     {"region": 0.2, "code": 0.1, "race": 0},
     missing=dict.fromkeys([*NUMBERS, "grade"], 0.3),
 )
+L2 = METRIC.with_params(p=2.0)
 
 
 def people(n=300, seed=0):
@@ -232,9 +233,8 @@ def probabilities_of(link, scores, factors):
     return np.where(scores >= 0, pair, pair[:, ::-1])
 
 
-def network(link, widths, seed=0, p=2.0):
-    metric = METRIC.with_params(p=p)
-    X, _ = people(60, seed)
+def network(link, widths, seed=0, metric=L2, columns=slice(None)):
+    X = people(60, seed)[0].loc[:, columns]
     encoded = metric.encode_rows(X)
     columns = metric.bind(encoded.encoder)
     used = np.flatnonzero(columns.matters)
@@ -266,6 +266,32 @@ def test_a_network_agrees_to_within_the_bound_of_its_weights(link, widths, seed)
 
     assert np.abs(outputs - expected).max() <= bound
     assert bound <= 1e-11
+
+
+@pytest.mark.parametrize("widths", [(1, 1), (3, 1), (4, 3, 1)])
+def test_a_constant_model_is_refused_by_name(widths):
+    nothing = TableMetric(dict.fromkeys(METRIC.numeric, 0), dict.fromkeys(METRIC.categorical, 0))
+    scorer, encoded = network("logistic", widths, metric=nothing)
+    with pytest.raises(InvalidInputError, match="this one is constant"):
+        onnx_model(scorer, encoded.encoder)
+    alike = pd.DataFrame({"a": [1.0, 1, 1, 1]})
+    with pytest.raises(InvalidInputError, match="this one is constant"):
+        AdditiveClassifier(TableMetric({"a": 0.1})).fit(alike, [0, 1, 0, 1]).to_onnx()
+
+
+@pytest.mark.parametrize("column", ["income", "debt", "grade", "region", "code"])
+@pytest.mark.parametrize("widths", [(1, 1), (2, 1), (3, 2)])
+def test_one_column_is_enough(column, widths):
+    kinds = ({n: w for n, w in kind.items() if n == column} for kind in (METRIC.numeric, METRIC.categorical))
+    X = people(200, 5)[0][[column]]
+    blank = METRIC.missing.get(column)
+    metric = TableMetric(*kinds, missing="refuse" if blank is None else {column: blank})
+    scorer, encoded = network("softmax" if widths[-1] > 1 else "logistic", widths, metric=metric, columns=[column])
+    exported = onnx_model(scorer, encoded.encoder)
+    found, metadata = run(exported, feed(exported, X))
+    expected = scorer.estimate(People.read(X, encoded.encoder)).mean
+
+    assert np.abs(found["probabilities"] - expected).max() <= float(metadata[ERROR_BOUND])
 
 
 def test_control_a_weight_that_changes_exceeds_the_bound():

@@ -62,6 +62,8 @@ class Graph:
         categories that are numbers or booleans (1 and 0), NaN where missing; text for other categories, in which empty
         text is missing.
         """
+        if not used:
+            raise InvalidInputError("to_onnx needs a model that uses at least one column; this one is constant.")
         types, value_info = self.onnx.TensorProto, self.onnx.helper.make_tensor_value_info
         if isinstance(encoder, ArrayEncoder):
             self.inputs = [value_info("X", types.DOUBLE, ["n", encoder.n_columns])]

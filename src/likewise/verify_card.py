@@ -29,7 +29,7 @@ ENTRIES = {  # of each part of a card: those that it must have, and those that i
     "column of numbers": ("column knots missing points", "budgets order"),
     "column of categories": ("categories column unseen", ""),
     "category": ("points value", "type"),
-    "metric": ("columns p", ""),
+    "metric": ("columns p", "absent"),
     "column of the metric": ("column kind missing weight", "categories distances order unit zero_reason"),
     "guarantee": ("bound statement used", ""),
     "scale": ("base_odds base_score points_to_double", ""),
@@ -136,7 +136,11 @@ def read_metric(card: Any) -> dict[str, Any]:
     """What the metric says of each column, on the card or not: no part of a distance may be negative."""
     check_entries(card["metric"], "metric")
     found: dict[str, Any] = {}
-    for entry in card["metric"]["columns"]:
+    absent = card["metric"].get("absent", [])
+    none_counts = all(entry["weight"] == 0 and not {"distances", "order"} & {*entry} for entry in absent)
+    need(none_counts, "Columns that a table may lack must have the weight 0, and no distances or order.")
+    need(card["input"] == "table" or not absent, "An array has all columns.")
+    for entry in [*card["metric"]["columns"], *absent]:
         check_entries(entry, "column of the metric")
         name, is_number = entry["column"], entry["kind"] == "numeric"
         need(isinstance(name, str) and name not in found, f"The metric names a column twice: {name!r}.")

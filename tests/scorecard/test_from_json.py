@@ -127,6 +127,25 @@ def test_the_order_of_categories_is_read_back(kind):
     assert (here != metric().pairwise(people)).any()  # control: the order counts
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_columns_of_weight_0_that_training_lacked_are_known(p):
+    described = metric(p).with_params(zero_reasons={"race": "protected"})
+    X, score = table(300)
+    model = AdditiveRegressor(described, penalty=1e-3).fit(X.drop(columns="race"), score)
+    read = AdditiveRegressor.from_json(model.to_json())
+
+    assert (read.predict(X) == model.predict(X.drop(columns="race"))).all()
+    assert read.to_json() == model.to_json()
+    assert read.guarantee_.metric.zero_reasons == {"race": "protected"}
+    with pytest.raises(InvalidInputError, match="wealth"):  # control: not any other column
+        read.predict(X.assign(wealth=0.0))
+    for change in ({"weight": 0.1}, {"order": [{"value": "x"}]}, {"column": "age"}):
+        card = json.loads(model.to_json())
+        card["metric"]["absent"][0] |= change
+        with pytest.raises(InvalidInputError, match=r"weight 0|twice"):
+            AdditiveRegressor.from_json(json.dumps(card))
+
+
 def test_either_outcome_is_the_same_model():
     model = fitted("logistic")
     X = table(100, 2)[0]

@@ -422,3 +422,14 @@ def echo_coverage(echo: Output, coverage: Any) -> None:
             f"The metric does not constrain {1 - coverage.bound_share:.1%} of the pairs, where D >= 1. Smaller weights "
             "constrain more of them: likewise metric scale METRIC --by FACTOR, or likewise metric --normalize."
         )
+
+
+def echo_unseen(echo: Output, unseen: Any) -> None:
+    """Print whether costs are measured on people whom the metric has not seen, or that they are understated."""
+    if unseen.apart is not None:
+        echo(
+            f"\nMeasured on people whom the metric has not seen: {len(unseen.apart):,} kept apart by likewise design.",
+            metric_has_not_seen=len(unseen.apart),
+        )
+    elif unseen.caveat:
+        echo(f"\n{unseen.caveat}", cost_understated=unseen.caveat)

@@ -69,10 +69,17 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
 
 
 def metric_document(metric: BoundMetric) -> dict[str, Any]:
-    """The parts of the metric, which a proof needs, with the units and reasons of its description."""
+    """The parts of the metric, which a proof needs, with the units, reasons and absent columns of its description."""
     document, described = metric.to_dict(), metric.description
-    units = getattr(described, "units", {})
-    for name, entry in zip(metric.schema.names, document["columns"], strict=True):
+    units, names = getattr(described, "units", {}), metric.schema.names
+    absent = [name for name in getattr(described, "hidden", []) if name not in names]
+    if absent:
+        document["absent"] = [
+            {"column": str(name), "kind": "numeric" if name in described.numeric else "categorical"}
+            | {"weight": 0.0, "missing": None}
+            for name in absent
+        ]
+    for name, entry in zip([*names, *absent], document["columns"] + document.get("absent", []), strict=True):
         entry |= {"unit": units[name]} if name in units else {}
         entry |= {"zero_reason": described.zero_reasons[name]} if name in described.zero_reasons else {}
     return document
@@ -147,11 +154,12 @@ def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
         levels = [level for level in levels if level is not None]
         columns.append(CategoricalColumn(name, tuple(levels), blank, "object"))
     by_kind: dict[str, dict[str, float]] = {"numeric": {}, "categorical": {}}
-    for entry in entries:
+    described = entries + document["metric"].get("absent", [])
+    for entry in described:
         by_kind[entry["kind"]][entry["column"]] = entry["weight"]
     blanks = {e["column"]: e["missing"] for e in entries if e["kind"] == "numeric" and e["missing"] is not None}
-    units = {entry["column"]: entry["unit"] for entry in entries if "unit" in entry}
-    reasons = {entry["column"]: entry["zero_reason"] for entry in entries if "zero_reason" in entry}
+    units = {entry["column"]: entry["unit"] for entry in described if "unit" in entry}
+    reasons = {entry["column"]: entry["zero_reason"] for entry in described if "zero_reason" in entry}
     shapes: dict[str, Any] = _read_shapes(entries, columns)
     numeric, categorical = by_kind["numeric"], by_kind["categorical"]
     table = TableMetric(
@@ -372,8 +380,6 @@ def onnx_model(model: Any) -> Any:
     """What `ScorecardMixin.to_onnx` returns: the sums have the bits of `AdditiveScorer.scores`."""
     scorer, encoder = model._scorer(), model.encoder_
     refuse_probit(scorer.link)
-    if not scorer.model.shapes:
-        raise InvalidInputError("to_onnx needs a card with at least one column; this one is constant.")
     graph = Graph()
     columns = graph.read(encoder, [shape.column for shape in scorer.model.shapes])
     scores: Any = scorer.model.intercepts[None]
