@@ -375,7 +375,9 @@ class Ask:
         return answers(self.model, self._taken(people))
 
     def _taken(self, people: Any) -> Any:
-        return as_taken(self.model, people, as_array=not isinstance(self.encoder, TableEncoder))
+        of_table = isinstance(self.encoder, TableEncoder)
+        fitted_to_array = hasattr(self.model, "n_features_in_") and self.encoder.is_plain
+        return as_taken(self.model, people, as_array=fitted_to_array or not of_table)
 
     def _encoded(self, people: Any) -> FloatArray:
         if isinstance(self.encoder, TableEncoder) and not isinstance(people, pd.DataFrame):

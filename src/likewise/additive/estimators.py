@@ -61,11 +61,9 @@ def regression_targets(
 
 
 def _scores(teacher: Any, people: People, method: str) -> FloatArray:
-    is_plain_function("teacher", teacher, (method,))  # raises if it is not a model
-    scores = check_numbers(
-        "The teacher's answers",
-        answers(teacher, as_given(FrozenEstimator(teacher), people).table, method),
-    )
+    plain = is_plain_function("teacher", teacher, (method,))  # raises if it is not a model
+    given = as_given(teacher if plain else FrozenEstimator(teacher), people)
+    scores = check_numbers("The teacher's answers", answers(teacher, given.table, method))
     if not np.isfinite(scores).all():
         raise InvalidInputError("teacher must give finite scores; got NaN or infinity.")
     return scores
