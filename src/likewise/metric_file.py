@@ -41,6 +41,9 @@ ORIGIN_NOTES = {
     "source": "",
     "date": "",
     "how": "",
+    "people": "whose rows these weights were made from",
+    "rows": "digest of these rows, in any order; commands recognise them by it",
+    "kept_apart": "share of people whom these weights have not seen, by their rows",
     "scaled_by": "all distances, since then",
     **{key: reason.note for key, reason in ZERO_REASONS.items()},
     "written": "changes with the weights, and shows whether people have edited them",
@@ -67,6 +70,12 @@ class MetricFile:
         When they were made.
     how : str
         The same in words.
+    people : int
+        How many people they were made from; 0 if it is not known.
+    rows : str
+        Digest of these people's rows.
+    kept_apart : float
+        Share of the table's people who were kept apart from them; 0 if nobody was.
     scaled_by : float
         Factor on all distances since then.
     protected : tuple of str
@@ -95,6 +104,9 @@ class MetricFile:
     source: str = ""
     date: date | None = None
     not_judged: tuple[str, ...] = ()
+    people: int = 0
+    rows: str = ""
+    kept_apart: float = 0.0
 
     def __post_init__(self) -> None:
         """The lists and the metric give the same reasons; where they do not, the lists are right."""
@@ -234,6 +246,9 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "source": file.source,
         "date": file.date,
         "how": file.how,
+        "people": file.people,
+        "rows": file.rows,
+        "kept_apart": file.kept_apart,
         "scaled_by": 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}")),
         **{key: list(map(str, getattr(file, key))) for key in ZERO_REASONS},
         "written": _checksum(metric, file.output_range) if file.as_written else "",
@@ -416,7 +431,15 @@ class _Sections:
                 found[key] = value
             elif key == "date":
                 found[key] = self._date(value)
-            elif key in ("how", "written"):
+            elif key == "people":
+                if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                    self.refuse("origin", key, f"people must be a number of people, at least 1; got {value!r}.")
+                found[key] = value
+            elif key == "kept_apart":
+                if not isinstance(value, float) or not 0 < value < 1:
+                    self.refuse("origin", key, f"kept_apart must be a share between 0 and 1; got {value!r}.")
+                found[key] = value
+            elif key in ("how", "rows", "written"):
                 if not isinstance(value, str):
                     self.refuse("origin", key, f"{key} must be text; got {value!r}.")
                 found[key] = value

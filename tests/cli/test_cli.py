@@ -412,10 +412,13 @@ def test_demo_does_the_main_job(tmp_path):
     model = load_model(tmp_path / "show" / "model.skops")
     names, people = list(model.feature_names_in_), load_mortgages().data
     metric = model.guarantee_.metric
-    blank = people.iloc[[0, 0]].assign(income=[people["income"].median(), np.nan])[names]
-    assert metric.missing["income"] > 0
+    blank = people.iloc[[0, 0]].assign(dependents=[people["dependents"].median(), np.nan])[names]
+    assert metric.missing["dependents"] > 0
     assert np.ptp(model.predict_proba(blank)[:, 1]) > 0.001  # a weight for blanks was designed too
     assert read_metric_file(tmp_path / "show" / "metric.toml").protected == ("race", "sex")
+    file = read_metric_file(tmp_path / "show" / "metric.toml")
+    assert file.people + len(pd.read_parquet(tmp_path / "show" / "people.parquet")) == len(people)  # not seen by it
+    assert "understated" not in page
 
 
 def test_a_stranger_gets_from_a_table_to_a_report_in_three_commands(tmp_path):

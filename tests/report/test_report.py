@@ -278,8 +278,8 @@ def test_units_read_naturally():
 @pytest.mark.parametrize(
     ("own", "words"),
     [
-        (0.088, "The promise cost nothing: the Brier score, of which less is better, is 0.0880"),
-        (0.0901, "The promise cost nothing that could be measured: "),
+        (0.088, "too small to be measured on these people: the Brier score, of which less is better, is 0.0880"),
+        (0.0901, "The price of the promise is too small to be measured on these people: "),
         (0.096, "The promise has a price: the Brier score, of which less is better, is 0.0960; that of the "
                 "baseline (logistic without race and sex) is 0.0900, of a constant 0.1070"),
         (0.108, "This model is not measurably better than giving everybody the same score: "),
@@ -287,6 +287,23 @@ def test_units_read_naturally():
 )  # fmt: skip
 def test_the_verdict_is_what_was_measured(own, words):
     assert words in render(replace(mortgage(5), cost=costs(own)))
+
+
+@pytest.mark.parametrize(
+    ("saw", "words"),
+    [
+        (
+            True,
+            "But the metric was designed on these people, so the price is understated; likewise design --holdout 0.25",
+        ),
+        (None, "If the metric was designed on these people, the price is understated; likewise design --holdout 0.25"),
+        (False, ""),
+    ],
+)
+def test_the_verdict_says_whether_the_metric_has_seen_these_people(saw, words):
+    page = render(replace(mortgage(5), cost=replace(costs(0.088), metric_saw=saw)))
+    assert words in page
+    assert ("the price is understated" in page) == bool(words)  # control
 
 
 def test_a_constant_stands_beside_the_model_wherever_figures_are_shown():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, next_command
+from likewise.cli.console import Output, command, echo_unseen, next_command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +45,11 @@ def _cross_validates(function: Callable[..., Any]) -> Callable[..., Any]:
         if out is not None:
             check_output_path(out, source.table, source.metric_file, force=force)
         data, metric = source.load(echo.note)
-        parameters |= {"cv": folds, "task": data.task, "n_draws": draws, "output_range": data.output_range}
+        cv = data.unseen.folds(data.y, folds, classify=data.is_classification)
+        parameters |= {"cv": cv, "task": data.task, "n_draws": draws, "output_range": data.output_range}
         result, facts, next_commands = function(data.X, data.y, metric, verbose=not echo.as_json, **parameters)
         echo(str(result), **facts)
+        echo_unseen(echo, data.unseen)
         _write_table(echo, result.table, out)
         echo.finish(*next_commands(source))
 

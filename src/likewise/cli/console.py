@@ -310,7 +310,7 @@ class Output:
         self(rows.map(lambda value: f"{value:.10g}" if isinstance(value, float) else str(value)).to_string(index=False))
 
     def unit(self, labels: OutputLabels) -> None:
-        """Say what differences are in, unless they are points of a probability."""
+        """Say what differences are in, unless they are points of a probability, and whose probability scores are."""
         self.facts |= {"output_range": labels.limits, "are_probabilities": labels.are_probabilities}
         if labels.statement:
             self(f"\n{labels.statement}")
@@ -422,3 +422,14 @@ def echo_coverage(echo: Output, coverage: Any) -> None:
             f"The metric does not constrain {1 - coverage.bound_share:.1%} of the pairs, where D >= 1. Smaller weights "
             "constrain more of them: likewise metric scale METRIC --by FACTOR, or likewise metric --normalize."
         )
+
+
+def echo_unseen(echo: Output, unseen: Any) -> None:
+    """Print whether costs are measured on people whom the metric has not seen, or that they are understated."""
+    if unseen.apart is not None:
+        echo(
+            f"\nMeasured on people whom the metric has not seen: {len(unseen.apart):,} kept apart by likewise design.",
+            metric_has_not_seen=len(unseen.apart),
+        )
+    elif unseen.caveat:
+        echo(f"\n{unseen.caveat}", cost_understated=unseen.caveat)

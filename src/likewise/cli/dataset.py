@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_ordered, infer_kinds
-from likewise.cli.console import Dialect, Note, no_note
-from likewise.cli.table_io import check_columns, named, read_table
+from likewise.cli.console import Dialect, Note, next_command, no_note
+from likewise.cli.seen_people import Unseen
+from likewise.cli.table_io import check_columns, hinted, named, read_table
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.kernel.columns import UNSEEN, CategoricalColumn, is_numeric
 from likewise.metric_file import MetricFile, read_metric_file
@@ -31,13 +32,17 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """People and outcomes to learn from. `units` are of columns that were dates; `output_range` of a regression."""
+    """People and outcomes to learn from. `units` are of columns that were dates; `output_range` of a regression.
+
+    `unseen` is whom of them the metric has not seen.
+    """
 
     X: pd.DataFrame
     y: npt.NDArray[Any]
     task: Task
     units: dict[str, str]
     output_range: Range | None = None
+    unseen: Unseen = field(default_factory=Unseen)
 
     @property
     def is_classification(self) -> bool:
@@ -85,12 +90,14 @@ class DatasetSource:
             natural=natural,
             note=note,
         )
+        design = next_command("design", hinted(self.table), "--target", self.target)
+        unseen = Unseen.find(file, data.X, self.metric_file, design)
         X = drop_empty_columns(data.X, note)
         if not natural:
             X = drop_names(X, categorical, self.keep, note, option="--keep")
         limits = resolve_range(file, self.output_range, self.metric_file)
         limits = _range_for_dataset(data, limits, self.metric_file, note)
-        return replace(data, X=X, output_range=limits), _restrict(file.metric, list(X.columns))
+        return replace(data, X=X, output_range=limits, unseen=unseen), _restrict(file.metric, list(X.columns))
 
 
 def read_dataset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ def demo(echo: Output, out: Path) -> None:
     from likewise.cli.batch_scoring import ScoringJob, score_file
     from likewise.cli.design import designed_file, echo_frontier
     from likewise.cli.report import write_report
+    from likewise.cli.seen_people import kept_apart, origin_of
     from likewise.datasets import load_mortgages
     from likewise.io import save_model
     from likewise.metric_file import write_metric
@@ -51,19 +53,26 @@ def demo(echo: Output, out: Path) -> None:
     X, y = bunch.data, bunch.target.map({0: "denied", 1: "approved"}).to_numpy()
     echo(f"1. {len(X):,} mortgage applications, of which {np.mean(y == 'approved'):.0%} were approved.")
 
-    echo(f"2. A metric is designed together with a scorecard; {' and '.join(_BLIND)} must not matter.")
-    frontier = design_metric(X, y, protected=_BLIND, references=False, verbose=not echo.as_json, **_DESIGN)
+    apart = kept_apart(X, 0.5)
+    echo(
+        f"2. From half of them, a metric is designed together with a scorecard; {' and '.join(_BLIND)} must not matter."
+    )
+    frontier = design_metric(
+        X[~apart], y[~apart], protected=_BLIND, references=False, verbose=not echo.as_json, **_DESIGN
+    )
     point = frontier.best()
     echo_frontier(echo, frontier, point)
     units = {name: unit for name, unit in bunch.units.items() if unit != "category"}
     file = designed_file(frontier, point, units, f"Protected: {' and '.join(_BLIND)}.").rounded()
     metric: Any = file.metric
+    file = replace(file, **origin_of(X[~apart], metric.columns, 0.5))
+    X, y = X[apart], y[apart]
     write_metric(file, out / "metric.toml")
     echo(f"\n{file.how}", how=file.how)
     echo("\n3. In round numbers, one percentage point is worth:")
     echo.table(pd.DataFrame(file.meanings().items(), columns=["column", "one point"]), "metric")
 
-    echo("\n4. The methods that enforce it, each measured on held-out people:")
+    echo(f"\n4. The methods that enforce it, on the other {len(X):,} people, each measured on those held out:")
     result = compare(X, y, metric, methods=_METHODS, verbose=not echo.as_json, **_FOLDS)
     best = result.best()
     echo(str(result), best=best.name, reason=best.reason)
@@ -99,6 +108,7 @@ def demo(echo: Output, out: Path) -> None:
         out / "report.html",
         outcome="approved",
         frontier=frontier,
+        seen=False,
         comparison=result,
         tradeoff=curve,
         title="Mortgage decisions in Boston",
@@ -135,6 +145,7 @@ def _echo_conclusion(echo: Output, result: Any, method: str, baseline: str, befo
     """Print what is guaranteed, and what it costs."""
     import pandas as pd
 
+    from likewise.selection.compare import difference
     from likewise.selection.methods import CONSTANT
 
     models = {"with the guarantee": method, "without a guarantee": baseline, "a constant": CONSTANT}
@@ -143,12 +154,10 @@ def _echo_conclusion(echo: Output, result: Any, method: str, baseline: str, befo
         {"model": list(models), "Brier score (lower is better)": rows["brier"].round(4), "AUC": rows["auc"].round(3)}
     )
     brier = dict(zip(models, rows["brier"], strict=True))
-    cost = brier["with the guarantee"] - brier["without a guarantee"]
-    words = (
-        f"costs {cost:.4f} of Brier score against" if cost > 0 else f"costs nothing: {-cost:.4f} less Brier score than"
-    )
+    cost, error = difference(result.results[method], result.results[baseline], result.folds)
+    words = f"costs {cost:.4f} ± {error:.2g} of Brier score against"
     echo(
-        "\nConclusion, on held-out people, each of them once:\n"
+        "\nConclusion, on people whom neither the metric nor the models had seen, each of them once:\n"
         f"   For any two people, seen or not, chances of approval differ by at most their distance, whatever their "
         f"{' and '.join(_BLIND)}.\n   The guarantee {words} {result.table['title'][baseline]}, which has none. "
         f"Violating pairs: {before.n_violations:,} without it, {after.n_violations:,} with it.",

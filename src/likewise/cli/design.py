@@ -54,6 +54,12 @@ CHOSEN = "chosen"
 )
 @click.option("--points", type=click.IntRange(2), default=10, show_default=True, help="Metrics to design.")
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
+@click.option(
+    "--holdout",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    help="Share of the people to keep apart: later commands find them again, and measure costs on them.",
+)
 @click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
 @click.option("--report", "with_report", is_flag=True, help="Write a page on the scorecard too: --out, but .html.")
 @options.force
@@ -76,6 +82,10 @@ def design(
 
     Metrics from strict to loose are designed, and each is measured on held-out people, beside a constant, the linear
     model's own metric and a model without a guarantee. One of them is written; it is a proposal to discuss and edit.
+
+    Commands that measure costs on these people afterwards understate them, since the metric has seen them. With
+    --holdout 0.25, a quarter of the people are kept apart by their rows: compare, tradeoff and enforce find them by
+    the metric file and measure on them alone.
 
     Without --protected, a person at a terminal is asked which columns are protected by law.
 
@@ -129,6 +139,7 @@ def design_file(
     points: int = 10,
     folds: int = 5,
     mean_distance: float | None = None,
+    holdout: float = 0.0,
     with_report: bool = False,
 ) -> None:
     """Design a metric and write its file."""
@@ -137,6 +148,7 @@ def design_file(
     from likewise.cli.dataset import drop_names
     from likewise.cli.metric import count_units, echo_distances, echo_kept
     from likewise.cli.metric_commands import echo_weights, replacing
+    from likewise.cli.seen_people import check_apart, kept_apart, origin_of
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import check_output_path, unused_path
@@ -158,10 +170,14 @@ def design_file(
     data = replace(data, X=X)
     note_doubtful(X, echo.note)
     kept = [] if before is None else [name for name in before.protected if name in X.columns]
+    unseen = kept_apart(X, holdout)
+    if holdout:
+        check_apart(data.y, unseen, holdout, classify=data.is_classification)
+    seen = replace(data, X=X[~unseen], y=data.y[~unseen])
     hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)
     frontier = design_metric(
-        X,
-        data.y,
+        seen.X,
+        seen.y,
         protected=hidden,
         output_range=data.output_range,
         categorical=categorical_columns(X),
@@ -178,7 +194,7 @@ def design_file(
     kept_units = echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
     file = designed_file(frontier, point, units, asked, data.output_range, chosen=mean_distance is None)
-    file = replace(file, metric=metric.with_params(units=units))
+    file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout))
     with replacing(echo, out):
         write_metric(file, out, words=words)
     echo(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
@@ -190,9 +206,18 @@ def design_file(
         "\nThat a model satisfies a metric that was designed with it does not show that the weights are right. "
         f"Discuss them and edit {out}."
     )
+    n_apart = int(unseen.sum())
+    echo(
+        f"{n_apart:,} people were kept apart: compare, tradeoff and enforce measure on them alone."
+        if n_apart
+        else "The metric has now seen everybody, so costs measured on these people are understated: --holdout 0.25 "
+        "keeps a quarter of them apart for that.",
+        n_kept_apart=n_apart,
+    )
     echo(f"\nWrote {out}", metric_file=str(out))
-    if page is not None:
-        _write_page(echo, frontier, point, data, source, page)
+    if page is not None:  # of the people kept apart, if there are any
+        about = replace(data, X=X[unseen], y=data.y[unseen]) if holdout else data
+        _write_page(echo, frontier, point, about, source, page, seen=not holdout)
     same = [hinted(source.table), "--target", source.target, "--metric", out]
     echo.finish(
         f"edit {out}, then",
@@ -229,7 +254,14 @@ def _with_kinds(X: pd.DataFrame, shapes: dict[str, dict[str, Any]], out: Path) -
 
 
 def _write_page(
-    echo: Output, frontier: MetricFrontier, point: FrontierPoint, data: Dataset, source: DesignSource, page: Path
+    echo: Output,
+    frontier: MetricFrontier,
+    point: FrontierPoint,
+    data: Dataset,
+    source: DesignSource,
+    page: Path,
+    *,
+    seen: bool,
 ) -> None:
     from likewise.cli.report import write_report
     from likewise.cli.table_io import named
@@ -240,6 +272,7 @@ def _write_page(
         data.y,
         page,
         frontier=frontier,
+        seen=seen,
         outcome=None if data.is_classification else source.target,
         verbose=not echo.as_json,
         model_name="the designed scorecard",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, echo_coverage, next_command
+from likewise.cli.console import Dialect, Output, command, echo_coverage, echo_unseen, next_command
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -72,7 +72,13 @@ _MIN_GAIN = 1e-6  # in training loss; less is not worth a line
     "--favourable",
     help="With --decide: class whose probability is compared; by default a known word, or the last.",
 )
-@click.option("--holdout", type=float, default=0.2, show_default=True, help="Share of the people to measure on.")
+@click.option(
+    "--holdout",
+    type=float,
+    default=0.2,
+    show_default=True,
+    help="Share of the people to measure on, unless design kept some apart.",
+)
 @click.option("--out", type=options.FILE, default=Path("model.skops"), show_default=True)
 @options.force
 @click.option("--seed", type=int, default=None, help="For repeatable runs; by default the seed is secret.")
@@ -155,6 +161,8 @@ def enforce(
     save_model(fitted, out)
     echo(fitted.guarantee_.statement, task=data.task)
     _echo_scores(echo, result)
+    if result.scores is not None or method == "auto":
+        echo_unseen(echo, data.unseen)
     _echo_noise(echo, fitted.estimator_ if decide else fitted, data.X)
     _echo_prices(echo, fitted.estimator_ if decide else fitted, data)
     _echo_zeros(echo, metric)
@@ -256,6 +264,9 @@ def _best_estimator(
             "The model to project or smooth was already fitted. If it was trained on these people, it looks better in "
             "this comparison than on new people."
         )
+    apart: dict[str, Any] = {}
+    if data.unseen.apart is not None:
+        apart = {"cv": data.unseen.folds(data.y, 5, classify=data.is_classification)}
     result = compare(
         data.X,
         data.y,
@@ -267,6 +278,7 @@ def _best_estimator(
         smoothing=smoothing or None,
         random_state=0 if seed is None else seed,
         verbose=not echo.as_json,
+        **apart,
     )
     best = result.best()
     echo(f"{result}\n", method=best.name, reason=best.reason)

@@ -273,6 +273,10 @@ def metric_from_judgements(
         domain=None if begun is None else begun.domain,
         source="judged",
         date=today(),
+        # What the metric it began with was made from is in it still.
+        people=0 if begun is None else begun.people,
+        rows="" if begun is None else begun.rows,
+        kept_apart=0.0 if begun is None else begun.kept_apart,
     )
     with replacing(echo, out):
         write_metric(file, out, words=words)

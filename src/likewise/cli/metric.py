@@ -139,6 +139,7 @@ def reveal(
     from likewise.cli.category_shapes import GivenShapes
     from likewise.cli.dataset import drop_empty_columns, drop_names, range_for_metric, read_dataset
     from likewise.cli.design import DesignSource, design_file
+    from likewise.cli.seen_people import origin_of
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
     from likewise.inspection.baselines import categorical_columns
@@ -215,7 +216,7 @@ def reveal(
             revealed = reveal_scores(X, data.y, limits, shapes)
     for note in revealed.notes:
         echo.note(note)
-    found = _revealed_file(revealed, limits, constant)
+    found = replace(_revealed_file(revealed, limits, constant), **origin_of(X, revealed.metric.columns))
     kept = [] if before is None else [n for n in before.protected if n in found.metric.columns and n not in zero]
     protected = (*zero, *kept)
     edited = set_to_zero(found.metric, (*protected, *constant))

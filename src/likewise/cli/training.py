@@ -226,6 +226,8 @@ def fit_and_measure(estimator: Any, baselines: dict[str, Any], data: Dataset, *,
     """Fit an estimator to all people; measure a clone and the baselines, fitted to some people, on the `share` left."""
     X, y = data.X, data.y
     parts = hold_out(y, share, classify=data.is_classification)
+    if parts is not None:
+        parts = data.unseen.parts(len(y), _MOST_MEASURED) or parts
     scores, measured_on = None, f"Nobody was held out of the {len(y):,} people, so nothing was measured."
     if parts is not None:
         train, test = parts

@@ -154,6 +154,7 @@ def build_report(
     comparison: Comparison | None = None,
     tradeoff: Tradeoff | None = None,
     review: FileReview | None = None,
+    seen: bool | None = None,
     cv: int = 3,
     verbose: bool = False,
     **words: Any,
@@ -185,6 +186,8 @@ def build_report(
         Of the same people; by default computed here.
     review : FileReview, optional
         Of decisions about the same people.
+    seen : bool, optional
+        Whether the metric was made from these people, so that what it costs is understated; None if that is not known.
     cv : int, default=3
         Folds.
     verbose : bool, default=False
@@ -214,6 +217,7 @@ def build_report(
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
     baseline, unseen = None, np.arange(len(table))
     if cost is not None:
+        cost = replace(cost, metric_saw=seen)
         baseline = cost.comparison.results[cost.baseline].model
         unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].train])
     people = metric.encode_rows(table.iloc[unseen[evenly_spaced(len(unseen), _searchable(guarantee.n_draws))]])

@@ -50,6 +50,8 @@ class Cost:
         The same under stricter and looser metrics.
     ceilings : mapping from scale to float
         Best mean confidence that any model can reach under the scaled metric, on `n_ceiling` of the people.
+    metric_saw : bool, optional
+        Whether the metric was made from these people, so that the cost is understated; None if it is not known.
     """
 
     comparison: Comparison
@@ -59,6 +61,7 @@ class Cost:
     tradeoff: Tradeoff | None = None
     ceilings: Mapping[float, float] = field(default_factory=dict)
     n_ceiling: int = 0
+    metric_saw: bool | None = None
 
     def __post_init__(self) -> None:
         for name in (self.method, self.baseline):

@@ -117,6 +117,13 @@ def _bands(values: FloatArray, unit: str) -> Iterator[tuple[str, BoolArray]]:
         yield name, (values > low) & (values <= high)
 
 
+_CAVEATS = {
+    False: "",
+    True: " But the metric was designed on these people, so the price is understated; likewise design --holdout 0.25 "
+    "keeps people apart on whom it can be measured.",
+    None: " If the metric was designed on these people, the price is understated; likewise design --holdout 0.25 keeps "
+    "people apart on whom it can be measured.",
+}
 _SHOWN = {"classification": ("brier", "auc", "accuracy"), "regression": ("rmse", "r2")}
 
 
@@ -177,15 +184,14 @@ def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Score) -> str:
     constant = next(row for row in rows if row["is_constant"])["figures"][0]
     if beyond >= -noise:
         found = "This model is not measurably better than giving everybody the same score"
-    elif gap <= -error:
-        found = "The promise cost nothing"
     elif gap <= error:
-        found = "The promise cost nothing that could be measured"
+        found = "The price of the promise is too small to be measured on these people"
     else:
         found = "The promise has a price"
     return (
         f"{found}: the {measure.title}, of which less is better, is {own['figures'][0]}; that of the baseline "
         f"({free['name']}) is {free['figures'][0]}, of a constant {constant}, on held-out people."
+        f"{_CAVEATS[cost.metric_saw]}"
     )
 
 
