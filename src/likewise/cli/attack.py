@@ -275,7 +275,7 @@ def _echo_effect(echo: Output, found: Effect) -> None:
     )
     if found.excess is not None:
         worst = "no pair was found whose outputs exceed the metric"
-        if found.excess.pair is not None:
+        if found.excess.pair is not None and found.excess.found > found.rounding:
             worst = f"outputs exceed the metric by {told(found.excess.found)} in the worst pair found"
         limit = f"no upper bound is proven: {found.excess.how}"
         if found.excess.proven is not None and found.excess.proven <= found.rounding:

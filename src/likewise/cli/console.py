@@ -310,7 +310,7 @@ class Output:
         self(rows.map(lambda value: f"{value:.10g}" if isinstance(value, float) else str(value)).to_string(index=False))
 
     def unit(self, labels: OutputLabels) -> None:
-        """Say what differences are in, unless they are points of a probability."""
+        """Say what differences are in, unless they are points of a probability, and whose probability scores are."""
         self.facts |= {"output_range": labels.limits, "are_probabilities": labels.are_probabilities}
         if labels.statement:
             self(f"\n{labels.statement}")

@@ -213,7 +213,10 @@ class PeopleSource:
             return
         given = read_numbers(whole[self.scores], self.dialect)
         answers = np.asarray(answers_of(model, people))
-        found = answers[:, -1] if answers.ndim == 2 and answers.shape[1] <= 2 else answers
+        found = answers[:, 0] if answers.ndim == 2 and answers.shape[1] == 1 else answers
+        if answers.ndim == 2 and answers.shape[1] == 2:  # scores are of either class: of the one that fits better
+            misses = np.abs(answers - np.nan_to_num(given.values)[:, None]).max(axis=0)
+            found = answers[:, int(misses[1] <= misses[0])]
         if found.ndim != 1 or found.dtype.kind not in "biuf" or np.isnan(given.values).any():
             raise InvalidInputError(
                 f"--scores beside --model must be one number per person; {self.scores!r} has blanks or text, or the "

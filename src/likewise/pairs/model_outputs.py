@@ -74,9 +74,10 @@ class OutputLabels:
 
     @property
     def statement(self) -> str:
-        """The unit of numbers, in a sentence; empty for probabilities."""
+        """The unit of numbers, or whose probability scores are, in a sentence; empty for others."""
         if self.are_probabilities:
-            return ""
+            two = self.classes is not None and len(self.classes) == 2
+            return f"Scores are probabilities of '{self.classes[-1]}'." if two and self.classes else ""
         if self.limits is None:
             return "Differences are in the unit of the scores, which have no range: a distance of 1 allows 1."
         low, high = self.limits

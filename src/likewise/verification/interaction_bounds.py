@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import softmax
 
 from likewise._typing import FloatArray, IntArray
+from likewise._validation import counted
 from likewise.exceptions import UnprovableError
 from likewise.inspection.additive_scores import Curve, curve_of
 from likewise.inspection.feature_sources import Preprocessing
@@ -305,7 +306,7 @@ def prove_interactions(model: InteractionModel, exchanged: Sequence[int], limits
         most = max(float(each.rises(each.whole).max()) for each in searches)
         return Proof(float(np.tanh((most + 4 * model.rounding) / 4)) * _OUTWARDS + 2.0**-50, "closed form" + names, [])
     proven, n_boxes, pairs, stopped = _bounded(_Search(model, exchanged, np.ones(1)), model.curve, limits)
-    how = f"{n_boxes:,} boxes of people were bounded" + names
+    how = f"{counted(n_boxes, 'box', 'boxes')} of people bounded" + names
     return Proof(proven * _OUTWARDS + 2.0**-50, how, pairs, n_boxes, stopped=stopped)
 
 

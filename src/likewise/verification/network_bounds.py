@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray
+from likewise._validation import counted
 from likewise.verification.base import Limits, Proof
 from likewise.verification.network_model import NetworkModel
 from likewise.verification.tree_problem import Variables
@@ -226,7 +227,10 @@ def prove_network(model: NetworkModel, exchanged: Sequence[int], limits: Limits,
     proven = proven / share * (1 + 2.0**-40) + 2.0**-50  # rounding of the link
     if model.link != "identity":
         proven = min(1.0, proven)
-    how = f"{n_boxes:,} boxes of people were bounded, by linear bounds of the difference of two copies of the network"
+    how = (
+        f"{counted(n_boxes, 'box', 'boxes')} of people bounded, by linear bounds of the difference of two copies of "
+        "the network"
+    )
     return Proof(proven, how, [], n_boxes, tuple((n, lowest, value / share) for n, value in history), stopped)
 
 

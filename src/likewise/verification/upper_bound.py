@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
+from likewise._validation import counted
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
 from likewise.inspection.linear import is_linear
@@ -193,15 +194,13 @@ def prove_trees(
     proven = in_all(max(result.proven for result in results))
     worst = max(results, key=lambda result: result.found)
     pairs_found = [_people_of(model, result, columns) for result in results if np.isfinite(result.found)]
-    how = (
-        f"{sum(result.n_boxes for result in results):,} boxes of people were bounded; trees that do not read the "
-        "column cancel"
-    )
+    n_boxes = sum(result.n_boxes for result in results)
+    how = f"{counted(n_boxes, 'box', 'boxes')} of people bounded; trees that do not read the column cancel"
     return Proof(
         proven,
         how,
         pairs_found,
-        sum(result.n_boxes for result in results),
+        n_boxes,
         tuple((n, found / share, bound / share) for n, found, bound in worst.history),
         any(result.stopped for result in results),
     )
