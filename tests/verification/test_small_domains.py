@@ -193,7 +193,7 @@ def ordered(seed, last):
     return table, model, metric, domain, people
 
 
-def excess_where(people, model, table, metric, steps):
+def excess_where(people, model, table, steps):
     """The largest excess where two grades that are `k` apart in their order count `steps(k)`."""
     rank = np.array([np.nan if each["grade"] is None else GRADES.index(each["grade"]) for each in people])
     apart = np.abs(rank[:, None] - rank)
@@ -207,7 +207,7 @@ def excess_where(people, model, table, metric, steps):
 @pytest.mark.parametrize("last", ["tree", "forest of four", "boosting"])
 def test_ordered_categories_count_their_steps_in_the_excess(last, seed):
     table, model, metric, domain, people = ordered(seed, MODELS[last][0])
-    truth = excess_where(people, model, table, metric, lambda k: k)
+    truth = excess_where(people, model, table, lambda k: k)
     found = effect(model, table, "kind", metric=metric, domain=domain, n_queries=4000, random_state=0).excess
     assert found.found == pytest.approx(truth, abs=1e-9)
     assert truth <= found.proven <= truth + 1e-3 + TOLERANCE
@@ -215,6 +215,16 @@ def test_ordered_categories_count_their_steps_in_the_excess(last, seed):
 
 @pytest.mark.parametrize("steps", [np.sign, lambda k: 0 * k], ids=["plain mismatches", "nothing"])
 def test_control_grades_that_count_otherwise_have_another_excess(steps):
-    table, model, metric, _, people = ordered(2, MODELS["forest of four"][0])
-    right, other = (excess_where(people, model, table, metric, count) for count in (lambda k: k, steps))
+    table, model, _, _, people = ordered(2, MODELS["forest of four"][0])
+    right, other = (excess_where(people, model, table, count) for count in (lambda k: k, steps))
     assert other > right + 0.01
+
+
+def test_a_score_that_is_far_from_the_middle_is_bounded_by_what_it_can_be():
+    """All people have low scores, as the column that is exchanged is never small."""
+    X = pd.DataFrame({"x": np.linspace(5, 6, 11).round(1)})
+    model = LogisticRegression().fit(X, np.arange(11) % 2)
+    model.coef_, model.intercept_ = np.array([[1.0]]), np.array([-8.0])
+    proof = upper_bound(InputSpace.of(model, X), [0], LIMITS, (np.empty((0, 1)), np.empty((0, 1))))
+    truth = 1 / (1 + np.exp(2)) - 1 / (1 + np.exp(3))
+    assert truth <= proof.proven <= truth + 1e-9
