@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -155,3 +156,19 @@ def test_a_card_is_loaded_without_importing_all_of_scikit_learn(tmp_path):
         "assert not {'skops', 'numba', 'sklearn.ensemble'} & {*sys.modules}"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path / "model.skops"], check=True)
+
+
+def test_a_model_of_another_minor_version_is_refused(tmp_path, monkeypatch):
+    """Scores could differ; a patch release is taken."""
+    likewise.save_model(OWN_MODELS["labels"](), tmp_path / "model.skops")
+    real = version("scikit-learn").split(".")
+    for changed, fits in (([*real[:2], "99"], True), ([real[0], "99", "0"], False), (["99", *real[1:]], False)):
+        now = ".".join(changed)
+        monkeypatch.setattr(
+            "likewise.io.version", lambda name, now=now: now if name == "scikit-learn" else version(name)
+        )
+        if fits:
+            likewise.load_model(tmp_path / "model.skops")
+        else:
+            with pytest.raises(likewise.LikewiseError, match="was saved with scikit-learn"):
+                likewise.load_model(tmp_path / "model.skops")

@@ -1,10 +1,12 @@
 """Tables as they come: each surprise gets one line, and none a traceback."""
 
+import pandas as pd
 import pytest
 
+from likewise import AdditiveClassifier, TableMetric
 from likewise.cli.column_kinds import infer_kinds
 from likewise.cli.console import Dialect
-from likewise.cli.table_io import read_table
+from likewise.cli.table_io import Unseen, read_table
 from likewise.exceptions import FileError
 
 
@@ -41,6 +43,21 @@ def test_columns_are_read_as_text_where_that_is_asked_for_and_where_zeros_lead(t
     assert table["a"].tolist()[::2] == ["01", "10"]
     assert table["c"].tolist() == ["1", "2.0", "3"]
     assert table["b"].isna().tolist() == [False, True, False]
+    (tmp_path / "negative.csv").write_text("a,b\n-05,-5\n10,0\n")
+    negative = read_table(tmp_path / "negative.csv", padded=True)
+    assert negative["a"].tolist() == ["-05", "10"]
+    assert negative["b"].tolist() == [-5, 0]
+
+
+def test_a_column_of_blanks_alone_is_no_other_spelling():
+    X = pd.DataFrame({"job": ["clerk", "smith"] * 20})
+    model = AdditiveClassifier(TableMetric({}, {"job": 0.2}), penalty=0.1).fit(X, [0, 1] * 20)
+    blank, other = Unseen(model), Unseen(model)
+    blank.look(pd.DataFrame({"job": [None] * 3}))
+    blank.stop("t.csv")
+    other.look(pd.DataFrame({"job": ["CLERK"] * 3}))
+    with pytest.raises(FileError, match="it knows none of the people's values"):
+        other.stop("t.csv")
 
 
 def test_a_long_file_is_read_as_one_piece(tmp_path):

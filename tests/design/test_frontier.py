@@ -263,6 +263,18 @@ def test_people_held_out_teach_nothing():
         assert (weights[problem.folds != fold] > 0).all()
 
 
+def test_the_error_of_a_loss_is_that_of_a_mean():
+    X, y, _ = people(200)
+    encoded = read_people(X, None)
+    bounds = read_bounds(encoded.encoder.names, encoded.encoder.is_number, ["race"], None, None, None)
+    model = AdditiveClassifier(widest_metric(encoded, bounds, [], {}))
+    problem = DesignProblem.read(model, encoded, y, None, bounds, 4)
+    losses = np.random.default_rng(0).uniform(0.5, 0.7, 200)  # an error of their size would be three times as large
+    mean, error = problem.summary(losses, np.arange(200) < 150)
+    assert mean == pytest.approx(losses[:150].mean())
+    assert error == pytest.approx(losses[:150].std() / np.sqrt(150))
+
+
 def test_a_blank_that_nobody_had_is_answered_if_others_had_blanks(frontier):
     X, y, _ = people()
     point = frontier.points[3]

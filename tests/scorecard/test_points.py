@@ -170,6 +170,20 @@ def test_a_card_that_has_whole_points_already_stays_as_it_is(model):
     assert (second.values.tolist(), second.other.tolist()) == ([[4.0, -3.0, 0.0]], [1.0])
 
 
+def test_a_column_of_the_same_points_for_everybody_counts_as_base_points(model):
+    level = Shape(0, np.array([10.0, 60.0]), np.array([[5.0, 5.0]]) / UNIT, None)
+    region = Shape(3, None, np.array([[4.0, -3.0, 0.0]]) / UNIT, np.array([1.0]) / UNIT)
+    written = AdditiveClassifier(metric_of(), penalty=0.1).fit(*people(40))
+    written.scorer_ = replace(
+        model.scorer_, model=replace(model.scorer_.model, intercepts=np.zeros(1), shapes=(level, region), bits=40)
+    )
+    without = replace(written.scorer_.model, shapes=(region,))
+    card = written.in_points().scorer_.model
+    written.scorer_ = replace(written.scorer_, model=without)
+    assert [shape.column for shape in card.shapes] == [3]
+    assert card.intercepts[0] == written.in_points().scorer_.model.intercepts[0] + 5
+
+
 def test_few_bins_that_cost_little(model):
     X, y = people(3000, seed=2)
     card = model.in_points()

@@ -64,6 +64,7 @@ def test_positions_of_floats_ascend_with_them(a, b):
         ("debt <= income", {"debt": 1, "income": -1}, 0),
         ("debt >= income", {"debt": -1, "income": 1}, 0),
         ("2 * debt + 3 <= income - 4", {"debt": 2, "income": -1}, -7),
+        ("debt + 2 * debt - income <= 3 * income - debt", {"debt": 4, "income": -4}, 0),
         ("`other costs` + 0.5 rent <= 1e3", {"other costs": 1, "rent": 0.5}, 1000),
     ],
 )

@@ -169,3 +169,13 @@ def test_control_a_proof_for_fewer_people_is_too_low():
     looser = case.metric.scaled(2)
     space = case.space(looser)
     assert prove_excess(space, space.bind(looser), LIMITS).proven < case.excess()
+
+
+def test_a_score_that_is_far_from_the_middle_is_bounded_by_what_it_can_be():
+    """All people have low scores, as the column that is exchanged is never small."""
+    X = pd.DataFrame({"x": np.linspace(5, 6, 11).round(1)})
+    model = LogisticRegression().fit(X, np.arange(11) % 2)
+    model.coef_, model.intercept_ = np.array([[1.0]]), np.array([-8.0])
+    proof = upper_bound(InputSpace.of(model, X), [0], LIMITS, (np.empty((0, 1)), np.empty((0, 1))))
+    truth = 1 / (1 + np.exp(2)) - 1 / (1 + np.exp(3))
+    assert truth <= proof.proven <= truth + 1e-9

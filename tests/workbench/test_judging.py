@@ -63,6 +63,16 @@ def test_different_answers_to_one_question_are_to_be_discussed_though_both_can_h
     assert judging.summary()["disagreements"] == []
 
 
+def test_one_person_who_differs_from_one_other_is_a_disagreement_and_three_who_agree_are_none(tmp_path):
+    judging = judging_of(tmp_path, *applicants(60))
+    for name in ("Ann", "Bob", "Cy"):
+        judging.session.act("answer", name, rows=[points("at_most", 1, 2, 20)])
+    assert judging.summary()["disagreements"] == []
+    for name, most in (("Ann", 30), ("Bob", 60)):
+        judging.session.act("answer", name, rows=[points("at_most", 3, 4, most)])
+    assert [[said["name"] for said in group] for group in judging.summary()["disagreements"]] == [["Ann", "Bob"]]
+
+
 def test_a_conflict_is_not_shown_as_a_disagreement_too(tmp_path):
     judging = judging_of(tmp_path, *applicants(60))
     judging.session.act("answer", "Ann", rows=[points("at_most", 1, 2, 3)])
