@@ -11,7 +11,7 @@ from likewise.cli.seen_people import digest_of, kept_apart
 from likewise.metric_file import read_metric_file
 from shell import run
 
-PROMISES = re.compile(r"costs? nothing|\bgains\b|for free|the strictest of these metrics|without (any )?cost", re.IGNORECASE)
+PROMISES = re.compile(r"costs? nothing|\bgains\b|for free|the strictest of these metrics", re.IGNORECASE)
 CURE = "likewise design noise.csv --target approved --holdout 0.25"
 DESIGN = "design noise.csv --target approved --protected race --points 3 --folds 2 --force"
 ON_TABLE = "noise.csv --target approved --metric metric.toml"
