@@ -625,6 +625,7 @@ def test_a_blank_is_asked_about_as_it_stands_in_the_table(last, values, blank):
     if isinstance(last, LogisticRegression):
         metric = minimal_metric(model, X, domain=Domain.learn(X, ["kind"]))
         assert audit(model, X, metric, tolerance=1e-9).n_violations == 0
+        assert metric.categorical["kind"] == pytest.approx(truth, abs=1e-9)  # and is minimal
 
 
 def test_two_kinds_of_blanks_in_one_column_are_refused():

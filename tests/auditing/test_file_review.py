@@ -171,6 +171,8 @@ def test_denied_people_of_one_group_beside_approved_ones_of_another(at_once, mon
     assert found.pairs["group"].tolist() == [sex[i] for i in found.pairs["row"]]
     with pytest.raises(InvalidInputError, match="groups must hold one of 2 to 20 values"):
         review_files(X, decided, better=better, groups=["x"] * len(X))
+    with pytest.raises(InvalidInputError, match="groups must hold one value per person"):
+        review_files(X, decided, better=better, groups=X.iloc[:, :2])
 
 
 def test_the_favourable_decision_can_be_named():

@@ -256,6 +256,10 @@ def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any, tuple[Any, 
 
 def _group_names(groups: Any, n: int) -> Any:
     """The group of each person as text."""
+    if np.ndim(groups) > 1:
+        raise InvalidInputError(
+            f"groups must hold one value per person; got the shape {np.shape(groups)}. Pass one column."
+        )
     values = pd.Series(groups).reset_index(drop=True)
     names = values.astype(object).where(values.notna(), "blank").map(str).to_numpy(dtype=object)
     n_kinds = len(set(names.tolist()))
