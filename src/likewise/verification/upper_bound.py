@@ -130,7 +130,7 @@ def _prove_softmax(model: AdditiveModel, columns: Sequence[int], limits: Limits)
             min(proven, exact), "all people of the domain were tried, by the parts of the scores" + ignored, []
         )
     found, n_boxes, stopped = bound_softmax(problem, limits)
-    how += f", and {n_boxes:,} boxes of their differences were bounded"
+    how += f", and {counted(n_boxes, 'box', 'boxes')} of their differences bounded"
     return Proof(min(proven, found), how + ignored, [(a, b)], n_boxes, stopped=stopped)
 
 
@@ -357,4 +357,5 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
     )
     proven = max(0.0, result.proven / share) + 8 * ensemble.unit * max(1.0, abs(result.proven / share))
     pair = (model.values(result.cells_a[None])[0], model.values(result.cells_b[None])[0])
-    return Proof(proven, f"{result.n_boxes:,} boxes of pairs of people were bounded", [pair], result.n_boxes)
+    how = f"{counted(result.n_boxes, 'box', 'boxes')} of pairs of people bounded"
+    return Proof(proven, how, [pair], result.n_boxes)
