@@ -343,8 +343,11 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
             each = np.arange(len(cells))
             different = each[:, None] != each[None, :]
             values = cells.values
-            # Ordered categories with the same predictions share a cell, so no lower bound is known.
-            least = 0.0 if is_number[i] else apart(i, values[:, None], values[None, :])
+            least = apart(i, values[:, None], values[None, :])
+            if is_number[i]:  # ordered categories that get the same answers share a cell: the nearest of two cells
+                codes = space.codes(i)
+                within = (cells.answers[:, :, None] == model.tests[i].answers(codes)[:, None, :]).all(axis=0)
+                least = np.array([[apart(i, codes[a][:, None], codes[b]).min() for b in within] for a in within])
             distances[i] = share * np.where(different, least, 0.0)
     link = "logistic" if ensemble.link == "logistic" else "identity"
     problem = replace(model.problem(everything, np.ones(1), link), distances=distances)
