@@ -136,3 +136,13 @@ def test_a_model_of_catboost_is_asked_from_its_own_file(tmp_path, named):
     done = run(tmp_path, "audit people.csv --model model.cbm --metric metric.toml --scores score")
     assert done.exit_code == 0, done.output
     assert "The model reproduces the scores of all 300 people" in done.stdout
+
+
+def test_a_report_takes_the_categories_too(old):
+    folder, command = old[0], "report old.json people.csv --metric metric.toml --out page.html"
+    assert "--categories FILE.json must list those of 'job'" in run(folder, command).stderr
+    done = run(folder, f"{command} --categories categories.json")
+    assert done.exit_code == 0, done.output
+    assert (folder / "page.html").exists()
+    alone = run(folder, "report people.csv --scores score --metric metric.toml --categories categories.json")
+    assert "--categories is for a model" in alone.stderr

@@ -11,7 +11,7 @@ from likewise.cli.seen_people import digest_of, kept_apart
 from likewise.metric_file import read_metric_file
 from shell import run
 
-PROMISES = re.compile(r"costs? nothing|\bgains\b|for free|without (any )?cost", re.IGNORECASE)
+PROMISES = re.compile(r"costs? nothing|\bgains\b|for free|the strictest of these metrics", re.IGNORECASE)
 CURE = "likewise design noise.csv --target approved --holdout 0.25"
 DESIGN = "design noise.csv --target approved --protected race --points 3 --folds 2 --force"
 ON_TABLE = "noise.csv --target approved --metric metric.toml"
@@ -63,6 +63,18 @@ def test_on_pure_noise_nothing_says_that_a_guarantee_costs_nothing(without):
     for name in COMMANDS:
         assert "metric.toml was designed on these people, so what it costs is understated here." in without[name]
         assert CURE in without[name]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "The promise cost nothing that could be measured: the Brier score is 0.2499",
+        "The guarantee costs nothing: 0.0144 less Brier score than logistic without race",
+        "Already under the strictest of these metrics, x 0.5, the Brier score is as good as that of the best model",
+    ],
+)
+def test_what_was_said_before_would_be_found(before):
+    assert PROMISES.search(before)  # control
 
 
 def test_people_kept_apart_are_found_by_later_commands_and_measured_alone(place, without, tmp_path):

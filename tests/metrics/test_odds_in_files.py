@@ -68,6 +68,8 @@ def test_a_scaled_file_keeps_what_was_written_as_a_comment(tmp_path):
     ("wrong", "words"),
     [
         ('"-5% of odds per $1,000"', "odds must not be below 0"),
+        ('"1,5% of odds per $1,000"', "with a decimal point as in 1.5%"),  # was read as 15%
+        ('"5% of odds per 1,5"', "with a decimal point and commas between thousands"),  # was read as per 15
         ('"5% per $1,000"', "a weight must be a number, or odds such as"),
         ('"5% of odds per 3 months"', "odds must be per an amount in the unit of the column"),
         ('"5% of odds per €1,000"', "odds must be per an amount in the unit of the column"),

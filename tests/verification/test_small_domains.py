@@ -23,10 +23,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from likewise import TableMetric
+from likewise import TableMetric, effect
 from likewise.verification.base import InputSpace, Limits
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain
 from likewise.verification.upper_bound import prove_excess, upper_bound
@@ -169,6 +169,55 @@ def test_control_a_proof_for_fewer_people_is_too_low():
     looser = case.metric.scaled(2)
     space = case.space(looser)
     assert prove_excess(space, space.bind(looser), LIMITS).proven < case.excess()
+
+
+GRADES = ["low", "middle", "high", "top"]  # not the order of the alphabet
+
+
+def ordered(seed, last):
+    """Everybody of a domain with an ordered column, given as text or as categories, a model, and a metric."""
+    rng, blank = np.random.default_rng(seed), seed % 2 == 1
+    values = list(itertools.product([*GRADES, *[None] * blank], ["x", "y"], [0.0, 1.0, 2.0]))
+    table = pd.DataFrame(values, columns=["grade", "kind", "a"]).astype({"grade": object})
+    table["grade"] = table["grade"].where(table["grade"].notna(), None)
+    if seed >= 2:
+        table["grade"] = pd.Categorical(table["grade"], GRADES, ordered=True)
+    encoder = OneHotEncoder(sparse_output=False) if seed % 4 else OrdinalEncoder()
+    coded = make_column_transformer((encoder, ["grade", "kind"]), remainder="passthrough")
+    model = make_pipeline(coded, last).fit(table, rng.normal(size=len(table)) > 0)
+    weights = {"grade": 0.09, "a": 0.05}, {"kind": 0.13}
+    metric = TableMetric(*weights, order={"grade": GRADES}, missing={"grade": 0.17} if blank else {})
+    held = CategoricalDomain(tuple(GRADES), blank=blank)
+    domain = Domain({"grade": held, "kind": CategoricalDomain(("x", "y")), "a": NumericDomain(0, 2, 1.0)})
+    people = [dict(zip(table, each, strict=True)) for each in values]
+    return table, model, metric, domain, people
+
+
+def excess_where(people, model, table, steps):
+    """The largest excess where two grades that are `k` apart in their order count `steps(k)`."""
+    rank = np.array([np.nan if each["grade"] is None else GRADES.index(each["grade"]) for each in people])
+    apart = np.abs(rank[:, None] - rank)
+    grades = np.where(np.isnan(apart), 0.17 * (np.isnan(rank)[:, None] != np.isnan(rank)), 0.09 * steps(apart))
+    others = [np.array([each[name] for each in people]) for name in ("kind", "a")]
+    D = grades + 0.13 * (others[0][:, None] != others[0]) + 0.05 * np.abs(others[1][:, None] - others[1])
+    return float((variation(model.predict_proba(table)) - D).max())
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("last", ["tree", "forest of four", "boosting"])
+def test_ordered_categories_count_their_steps_in_the_excess(last, seed):
+    table, model, metric, domain, people = ordered(seed, MODELS[last][0])
+    truth = excess_where(people, model, table, lambda k: k)
+    found = effect(model, table, "kind", metric=metric, domain=domain, n_queries=4000, random_state=0).excess
+    assert found.found == pytest.approx(truth, abs=1e-9)
+    assert truth <= found.proven <= truth + 1e-3 + TOLERANCE
+
+
+@pytest.mark.parametrize("steps", [np.sign, lambda k: 0 * k], ids=["plain mismatches", "nothing"])
+def test_control_grades_that_count_otherwise_have_another_excess(steps):
+    table, model, _, _, people = ordered(2, MODELS["forest of four"][0])
+    right, other = (excess_where(people, model, table, count) for count in (lambda k: k, steps))
+    assert other > right + 0.01
 
 
 def test_a_score_that_is_far_from_the_middle_is_bounded_by_what_it_can_be():

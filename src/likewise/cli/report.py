@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "--range", "output_range", type=float, nargs=2, help="Lowest and highest score of another system, if not 0 and 1."
 )
 @click.option("--outcome", help="Class whose probability is shown; by default a known word, or the last.")
+@click.option("--categories", type=options.FILE, help="JSON file with the categories that a model's file lacks.")
 @click.option("--id", "id_column", help="Column that names people; by default the row, counted from 1.")
 @click.option("--date", help="Date of the data, shown as given; by default none.")
 @click.option("--title", default="How alike people are treated", show_default=True)
@@ -47,6 +48,7 @@ def report(
     metric_file: Path | None,
     output_range: tuple[float, float] | None,
     outcome: str | None,
+    categories: Path | None,
     id_column: str | None,
     date: str | None,
     title: str,
@@ -75,9 +77,11 @@ def report(
     need("jinja2", "A report")  # before the measuring, which takes longest
     if len(paths) != (1 if scores is not None else 2):
         raise InvalidInputError("Give a model and a table, or a table alone with --scores and --metric.")
+    if scores is not None and categories is not None:
+        raise InvalidInputError("--categories is for a model; got --scores. Leave --categories out.")
     table = Path(paths[-1])
     check_output_path(out, table, metric_file, *([] if scores is not None else [file_of(paths[0])]), force=force)
-    fitted: Any = None if scores is not None else load_any_model(paths[0])
+    fitted: Any = None if scores is not None else load_any_model(paths[0], categories)
     words = {"title": title, "source": named(table), "date": date or ""}
     if not isinstance(fitted, ConstrainedEstimator):
         if metric_file is None or target is not None:

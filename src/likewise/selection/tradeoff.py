@@ -96,9 +96,16 @@ class Tradeoff(Frozen):
     def conclusion(self) -> str:
         """How strict a metric one can afford, in words."""
         score, best, scale = SCORES[self.task][0], self.best_baseline.row, self.matching_scale
+        constant = self.constant.row[score.name]
+        if best[score.name] >= constant:
+            return (
+                f"Without a guarantee, too, no model is better than a constant (whose {score.title} is "
+                f"{score.format(constant)}; the best model's, {best['title']}, {score.format(best[score.name])}): "
+                "these people cannot show what a stricter metric costs."
+            )
         baseline = (
             f"of the best model without a guarantee, {best['title']} ({score.format(best[score.name])}; a constant has "
-            f"{score.format(self.constant.row[score.name])})."
+            f"{score.format(constant)})."
         )
         if scale is None:
             return f"Under none of these metrics is the {score.title} as good as that {baseline}"

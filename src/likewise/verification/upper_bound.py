@@ -130,7 +130,7 @@ def _prove_softmax(model: AdditiveModel, columns: Sequence[int], limits: Limits)
             min(proven, exact), "all people of the domain were tried, by the parts of the scores" + ignored, []
         )
     found, n_boxes, stopped = bound_softmax(problem, limits)
-    how += f", and {n_boxes:,} boxes of their differences were bounded"
+    how += f", and {counted(n_boxes, 'box', 'boxes')} of their differences bounded"
     return Proof(min(proven, found), how + ignored, [(a, b)], n_boxes, stopped=stopped)
 
 
@@ -343,8 +343,11 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
             each = np.arange(len(cells))
             different = each[:, None] != each[None, :]
             values = cells.values
-            # Ordered categories with the same predictions share a cell, so no lower bound is known.
-            least = 0.0 if is_number[i] else apart(i, values[:, None], values[None, :])
+            least = apart(i, values[:, None], values[None, :])
+            if is_number[i]:  # ordered categories that get the same answers share a cell: the nearest of two cells
+                codes = space.codes(i)
+                within = (cells.answers[:, :, None] == model.tests[i].answers(codes)[:, None, :]).all(axis=0)
+                least = np.array([[apart(i, codes[a][:, None], codes[b]).min() for b in within] for a in within])
             distances[i] = share * np.where(different, least, 0.0)
     link = "logistic" if ensemble.link == "logistic" else "identity"
     problem = replace(model.problem(everything, np.ones(1), link), distances=distances)
@@ -357,4 +360,5 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
     )
     proven = max(0.0, result.proven / share) + 8 * ensemble.unit * max(1.0, abs(result.proven / share))
     pair = (model.values(result.cells_a[None])[0], model.values(result.cells_b[None])[0])
-    return Proof(proven, f"{result.n_boxes:,} boxes of pairs of people were bounded", [pair], result.n_boxes)
+    how = f"{counted(result.n_boxes, 'box', 'boxes')} of pairs of people bounded"
+    return Proof(proven, how, [pair], result.n_boxes)
