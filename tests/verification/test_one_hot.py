@@ -135,6 +135,21 @@ def test_rules_that_name_members_hold_for_the_people_shown():
     assert effect(model, X, "sex").found > truth + 0.05
 
 
+def test_members_that_the_model_takes_for_one_are_told_apart_by_a_rule():
+    """Most people have the job in which nobody can be a woman, and the model reads no job."""
+    X, y = people()
+    X[["job_a", "job_b", "job_c"]] = np.eye(3)[np.where(np.arange(len(X)) % 5, 2, np.arange(len(X)) % 2)]
+    model = GradientBoostingClassifier(n_estimators=10, random_state=0)
+    model.fit(X.assign(job_a=0.0, job_b=0.0, job_c=0.0), y)
+    domain = Domain.learn(X).with_rules("2 * job_c + sex_female <= 2")
+    whole = everybody()
+    fine = whole[2 * whole["job_c"] + whole["sex_female"] <= 2]
+    truth = brute_force(_on(model, COLUMNS), list(SEXES), fine)
+    found = effect(model, X, "sex", domain=domain)
+    assert truth > 0.05
+    assert found.proven >= truth - 1e-9
+
+
 def test_sums_that_must_be_equal():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.integers(0, 4, 300), "b": rng.integers(0, 4, 300)}).astype(float)

@@ -237,7 +237,7 @@ def design_metric(
         An array of numbers, or a table (pandas, polars or pyarrow). Blanks in columns of numbers of a table get a
         weight of their own.
     y : array-like of shape (n_samples,)
-    protected : sequence of names
+    protected : sequence of column names
         Columns that must not matter: their weight is 0 in every metric. Columns of an array are called
         ``"feature 0"`` and so on.
     fixed : mapping from column to weight, optional
@@ -246,7 +246,7 @@ def design_metric(
         Limits of weights. Those of categories are capped at 1.
     output_range : tuple of float, optional
         Limits of predictions, for regression; None takes the range of `y`.
-    categorical : sequence of names, optional
+    categorical : sequence of column names, optional
         Columns of a table that are categories; None decides by their types. Ordered categories (of pandas) are numbers,
         with one weight per step.
     groups, distances : mapping from column of categories, optional

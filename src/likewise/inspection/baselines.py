@@ -75,9 +75,9 @@ def table_model(
     kind : str
         "logistic" (classification), "linear" (regression), "forest", "boosting" or "network".
     task : {"classification", "regression"}, default="classification"
-    columns : sequence of names, optional
+    columns : sequence of column names, optional
         Columns the model may read; None for all.
-    categorical : sequence of names, optional
+    categorical : sequence of column names, optional
         Categorical columns; None decides by dtype.
 
     Examples

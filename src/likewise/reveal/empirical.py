@@ -209,7 +209,7 @@ def estimate_minimal_metric(
     p : float, default=1
         Any finite number >= 1; 1 for tables with categories. Above 7 the linear program may be too badly scaled to be
         solved, which raises an error.
-    categorical : sequence of names, optional
+    categorical : sequence of column names, optional
         Columns whose values are equal or not. None takes those of text, categories and truth values.
     order : mapping from column to list of categories, optional
         Ordinal categories, from the first to the last, as in `TableMetric`: their weight is per step.
