@@ -26,7 +26,7 @@ from likewise.kernel.schema import Encoder
 Range = tuple[float, float] | None
 
 _ROUNDING = 2.0**-40  # above the rounding errors of sums of some thousand numbers
-_MAP_ROUNDING = 1e-13  # of a calibrator's values and gaps (§14)
+_MAP_ROUNDING = 1e-13  # of a calibrator's values and gaps (§14), and of the scales of a linear map
 
 
 def _need(holds: object, what: str) -> None:
@@ -364,8 +364,8 @@ def reread(guarantee: Guarantee, schema: Encoder) -> Guarantee:
     """The same, about people read with their columns in another order: distances are by name."""
     own, other = guarantee.bound_metric, guarantee.metric.bind(schema)
     at = [own.schema.names.index(name) for name in schema.names]
-    same = np.array_equal(own.scales[at], other.scales) and np.array_equal(
-        own.missing[at], other.missing, equal_nan=True
-    )
+    # Directions of a linear map are multiplied out anew, and rounded.
+    same = np.allclose(own.scales[at], other.scales, rtol=_MAP_ROUNDING, atol=0)
+    same &= np.array_equal(own.missing[at], other.missing, equal_nan=True)
     _need(same and own.p == other.p, "the columns cost something else in another order.")
     return replace(guarantee, bound_metric=other, seal=SEAL)
