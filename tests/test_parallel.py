@@ -36,16 +36,17 @@ class Counting(ClassifierMixin, BaseEstimator):
 def two_threads():
     SEEN.clear()
     with threadpool_limits(2):
-        assert threads() == {2}
+        assert 2 in threads()  # libraries that were built for one thread keep to it
         yield
 
 
 def test_one_thread_for_a_small_table_and_those_given_for_a_large_one(two_threads):
+    before = threads()
     with threads_for(_SMALL - 1):
         assert threads() == {1}
     with threads_for(_SMALL):
-        assert threads() == {2}
-    assert threads() == {2}
+        assert threads() == before
+    assert threads() == before
 
 
 X, Y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2

@@ -11,7 +11,7 @@ import pandas as pd
 
 from likewise._fit_validation import read_training_table
 from likewise._typing import FloatArray
-from likewise._validation import BOOL, LARGEST, check_positive, checking
+from likewise._validation import BOOL, LARGEST, check_positive, checking, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import is_numeric
 from likewise.kernel.metric import BoundMetric, bind
@@ -89,6 +89,8 @@ class FunctionMetric(Metric):
         self.scale = check_positive("scale", scale)
         self._all_pairs = bool(pairwise)
         if feature_names is not None:
+            if not hasattr(feature_names, "__len__"):
+                raise InvalidInputError(f"feature_names must list names of columns; got {short_repr(feature_names)}.")
             check_feature_names(feature_names, len(feature_names), "column")
         self.feature_names = None if feature_names is None else tuple(feature_names)
 
