@@ -24,6 +24,7 @@ from likewise.verification.one_hot import find_one_hot
 _COLUMNS = 3  # each takes seconds
 _BOXES = 1000  # and not seconds, so that the page is the same on every machine
 _QUERIES = 20_000
+_DASH = "\N{EN DASH}"
 _VALUES = 20  # most groups by one column
 _FROM_SCORES = (
     "There are scores and no model here. What exchanging {} alone would change cannot be measured from scores alone."
@@ -144,14 +145,8 @@ def _told_effect(found: Effect) -> dict[str, Any]:
     title = f"Who gains (favourable: {found.favourable})" if found.favourable else "Who gets the higher score"
     moved = found.directions[found.directions["largest"] > 0]
     directions = (
-        (
-            row[0],
-            row[1],
-            told(row[2]),
-            _between(*map(told, row[3:5])) if row[3] == row[3] else "",
-            words.percent(row[5]),
-        )
-        for row in moved.to_numpy().tolist()
+        (first, other, told(mean), f"{told(low)} to {told(high)}" if low == low else "", words.percent(share))
+        for first, other, mean, low, high, share, *_ in moved.to_numpy().tolist()
     )
     ends = ["Value", "Instead of", "On average", "In the population, at 95%", "Share of people"]
     return {
@@ -164,25 +159,22 @@ def _told_effect(found: Effect) -> dict[str, Any]:
     }
 
 
-def _between(low: str, high: str) -> str:
-    return f"{low} to {high}"
-
-
 def _told_groups(found: GroupAudit, name: str) -> dict[str, Any] | None:
     more = "n_favoured" if found.favourable else "n_higher"
     head = ["Value", "Pairs", "Favoured in" if found.favourable else "Higher in", "Share"]
+    groups = found.groups[found.groups["column"].astype(str) == name]
+    columns = groups[["value", "n_pairs", more, "share", "n_alike", "share_alike", "p_value"]]
     rows = (
         (
-            row["value"],
-            words.whole(row["n_pairs"]),
-            words.whole(row[more]),
-            _share(row["share"]),
-            words.whole(row["n_alike"]),
-            _share(row["share_alike"]),
-            _digits(row["p_value"]),
+            value,
+            f"{n:,}",
+            f"{ahead:,}",
+            _share(share),
+            f"{alike:,}",
+            _share(of_alike),
+            _DASH if np.isnan(p) else f"{p:.4f}",
         )
-        for row in found.groups.to_dict("records")
-        if str(row["column"]) == name
+        for value, n, ahead, share, alike, of_alike, p in columns.itertuples(index=False)
     )
     who = f"Who is favoured ({found.favourable})" if found.favourable else "Who has the higher score"
     return _table(f"{who}, in pairs above their distance", [*head, "Alike", "Share of alike", "p-value"], rows)
@@ -206,8 +198,4 @@ def _told_gaps(found: GroupGaps, labels: OutputLabels) -> dict[str, Any]:
 
 
 def _share(value: float) -> str:
-    return "\N{EN DASH}" if np.isnan(value) else words.percent(value)
-
-
-def _digits(value: float) -> str:
-    return "\N{EN DASH}" if np.isnan(value) else f"{value:.4f}"
+    return _DASH if np.isnan(value) else words.percent(value)
