@@ -1,8 +1,10 @@
 """Models of other systems at the command line: ONNX files, URLs and functions; attack, and reports on scores alone."""
 
 import json
+import platform
 import re
 import sys
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -10,11 +12,13 @@ from threading import Thread
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 import skops.io
 from click.testing import CliRunner
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 
+import likewise
 from likewise import AdditiveClassifier, Domain, TableMetric, save_model, write_metric
 from likewise.cli.main import main
 from likewise.metric_file import MetricFile
@@ -243,6 +247,44 @@ def test_a_report_on_another_model_and_its_errors(files):
     skops.io.dump(model, "model.skops")
     run("report", "model.skops", "loans.csv", *words, "--out", "model.html")
     assert '<section id="search"' in Path("model.html").read_text(encoding="utf-8")
+
+
+def test_a_report_says_whether_sex_matters_and_how_it_was_made(files):
+    command = ["report", "rules:score", "loans.csv", "--metric", "metric.toml", "--id", "id", "--out"]
+    pages = []
+    for name in ("one.html", "two.html"):
+        run(*command, name)
+        pages.append(Path(name).read_bytes())
+    assert pages[0] == pages[1]
+    page = pages[0].decode("utf-8")
+    hidden = page.partition('<section id="hidden"')[2].partition("</section>")[0]
+    assert "by 30 points for the worst pair found, and no upper bound is proven" in hidden
+    assert "Only asked, not read" in hidden
+    made = page.partition('<section id="made"')[2].partition("</section>")[0]
+    assert "likewise report rules:score loans.csv --metric metric.toml --id id</dd>" in made
+    for name in ("loans.csv", "metric.toml"):
+        assert f', {name}</dt><dd class="data">{sha256(Path(name).read_bytes()).hexdigest()}</dd>' in made
+    assert 'The model rules:score</dt><dd class="data">not a file' in made
+    for version in (likewise.__version__, np.__version__, sklearn.__version__, platform.python_version()):
+        assert version in made
+    assert str(Path.cwd()) not in page
+    Path("loans.csv").write_text(Path("loans.csv").read_text() + "\n")
+    run(*command, "three.html")
+    assert sha256(Path("loans.csv").read_bytes()).hexdigest() in Path("three.html").read_text(encoding="utf-8")
+
+
+def test_a_report_on_a_model_in_a_file_has_its_digest_and_a_proof(files):
+    X, y = files
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=5, random_state=0)).fit(X, y)
+    skops.io.dump(model, "model.skops")
+    run("report", "model.skops", "loans.csv", "--metric", "metric.toml", "--range", 0, 1, "--id", "id")
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert sha256(Path("model.skops").read_bytes()).hexdigest() in page
+    assert "--metric metric.toml --range 0 1 --id id</dd>" in page
+    found = told("effect", "loans.csv", "--model", "model.skops", "--column", "sex", "--metric", "metric.toml")
+    hidden = page.partition('<section id="hidden"')[2].partition("</section>")[0]
+    assert found["how"] in hidden
+    assert "Only asked" not in hidden
 
 
 def test_an_onnx_model_answers_as_the_model_that_it_was_made_from(files):

@@ -179,7 +179,7 @@ class Effect:
         text = self.headline[0].upper() + self.headline[1:] + f". Everybody was given {self.tried}. {self.standing}. "
         text += f"Searched: {self.searched}. " if self.searched else ""
         text += (
-            "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
+            "The domain is what was learned from these people or given: nothing is said of people "
             "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
         )
         if self.sets:

@@ -352,14 +352,31 @@ def _carried(name: str) -> list[str]:
     known: Any = context.find_root().command
     following = getattr(known, "commands", {}).get(name)
     options = {flag for option in (following.params if following else []) for flag in option.opts}
+    carried = [option for option in context.command.params if options.intersection(option.opts, _CARRIED)]
+    return [word for option in carried for word in _given(context, option)]
+
+
+def command_as_run() -> str:
+    """The present command with what was given to it but for where it writes, quoted for a shell."""
+    context = click.get_current_context()
+    parameters = sorted(context.command.params, key=lambda parameter: isinstance(parameter, click.Option))
+    kept = [parameter for parameter in parameters if parameter.name not in ("out", "force", "as_json")]
+    words = [word for parameter in kept for word in _given(context, parameter)]
+    return shlex.join(["likewise", str(context.command.name), *words])
+
+
+def _given(context: click.Context, parameter: click.Parameter) -> list[str]:
+    """The words of one option or argument, if it was given."""
+    if context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE:
+        return []
+    value: Any = context.params[str(parameter.name)]
+    flag = parameter.opts[0]
+    if isinstance(parameter, click.Argument):
+        return [str(one) for one in (value if isinstance(value, tuple) else [value])]
     found = []
-    for option in context.command.params:
-        flag = next((flag for flag in option.opts if flag in _CARRIED and flag in options), None)
-        if flag is None or context.get_parameter_source(str(option.name)) is not ParameterSource.COMMANDLINE:
-            continue
-        value = context.params[str(option.name)]
-        for one in value if getattr(option, "multiple", False) else [value]:
-            found += [flag, *map(str, one if isinstance(one, tuple) else [one])]
+    for one in value if getattr(parameter, "multiple", False) else [value]:
+        words = one if isinstance(one, tuple) else (one,)
+        found += [flag, *(str(word).removesuffix(".0") if isinstance(word, float) else str(word) for word in words)]
     return found
 
 

@@ -63,8 +63,9 @@ def report(
     Pairs are searched with the model itself. Scores of a model of likewise are cross-validated: models of its kind are
     trained on folds of the table, so it may be the table that the model was trained on. Of other models (see likewise
     effect --model), and of a column of scores (likewise report TABLE --scores COLUMN --metric FILE), the page shows the
-    distance and pairs of people; it leaves out what cannot be said. With --decisions and what qualifies people (see
-    likewise review), it shows denied people beside approved ones who are no better qualified.
+    distance, pairs of people, and whether columns of weight 0 matter; it leaves out what cannot be said. With
+    --decisions and what qualifies people (see likewise review), it shows denied people beside approved ones who are no
+    better qualified.
 
     Example: likewise report model.skops loans.csv --target approved --out report.html
     """
@@ -82,7 +83,7 @@ def report(
     table = Path(paths[-1])
     check_output_path(out, table, metric_file, *([] if scores is not None else [file_of(paths[0])]), force=force)
     fitted: Any = None if scores is not None else load_any_model(paths[0], categories)
-    words = {"title": title, "source": named(table), "date": date or ""}
+    words: dict[str, Any] = {"title": title, "source": named(table), "date": date or ""}
     if not isinstance(fitted, ConstrainedEstimator):
         if metric_file is None or target is not None:
             raise InvalidInputError(
@@ -90,6 +91,9 @@ def report(
                 "--metric and no --target."
             )
         other = OtherSystem(table, fitted, scores, id_column, review, dialect)
+        files = {} if scores is not None else {f"model {paths[0]}": file_of(paths[0])}
+        files = {"table": table, **files, "metric file": metric_file}
+        words["made"] = _how_made(files if categories is None else {**files, "categories": categories})
         write_page(other.report(echo, metric_file, output_range, outcome, words), out)
         echo(f"Wrote {out}", report_file=str(out))
         echo.finish(f"open {out} in a browser")
@@ -160,6 +164,29 @@ def write_page(data: ReportData, path: Path) -> None:
         temporary.write_text(page, encoding="utf-8")
 
 
+def _how_made(files: dict[str, Path | None]) -> tuple[tuple[str, str], ...]:
+    """The command, the digests of its files, versions and seeds."""
+    import platform
+
+    import numpy as np
+    import sklearn
+
+    from likewise import __version__
+    from likewise.cli.decision_files import digest_of
+
+    rows = [("Command, but for --out and --force", options.command_as_run())]
+    for what, path in files.items():
+        if path is None or str(path) == "-":
+            rows.append((f"The {what}", "not a file, so it has no digest and may change"))
+            continue
+        parts = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
+        rows += [(f"SHA-256 of the {what.split()[0]}, {part.name}", digest_of(part)) for part in parts]
+    versions = {"likewise": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}
+    told = ", ".join(f"{name} {version}" for name, version in versions.items())
+    rows += [("Versions", f"{told}, Python {platform.python_version()}")]
+    return (*rows, ("Seeds", "0 for every search and test"))
+
+
 @dataclass(frozen=True, eq=False)
 class OtherSystem:
     """Scores of another system: a model, or a column of a table."""
@@ -174,7 +201,7 @@ class OtherSystem:
     def report(
         self, echo: Output, metric_file: Path, output_range: Any, outcome: str | None, words: dict[str, Any]
     ) -> ReportData:
-        """Measure what scores alone can show."""
+        """Measure what scores show, and the model where it can be asked."""
         import numpy as np
 
         from likewise.cli.dataset import PeopleTable, named_rows, resolve_range
@@ -190,9 +217,10 @@ class OtherSystem:
             id_column=self.id_column,
             others=[name for name in (self.scores, self.review.decisions) if name is not None],
         )
+        asked = None
         if self.scores is None:
-            taken, _ = PeopleSource(self.table, self.id_column, (), (), self.dialect).load(echo, self.model)
-            found = np.asarray(answers_of(self.model, taken))
+            asked, _ = PeopleSource(self.table, self.id_column, (), (), self.dialect).load(echo, self.model)
+            found = np.asarray(answers_of(self.model, asked))
             answers = found[:, -1] if found.ndim == 2 and found.shape[1] == 2 else found
         else:
             answers = people.scores(self.scores).to_numpy()
@@ -201,4 +229,15 @@ class OtherSystem:
         X = X.set_axis(named_rows(self.id_column, range(1, len(X) + 1) if people.ids is None else people.ids))
         what = outcome or self.scores or "the score"
         review = _review_of(echo, self.table, self.review, file.metric, self.id_column, self.dialect, self.scores)
-        return build_scores_report(X, answers, file.metric, outcome=what, output_range=limits, review=review, **words)
+        return build_scores_report(
+            X,
+            answers,
+            file.metric,
+            outcome=what,
+            output_range=limits,
+            review=review,
+            model=self.model,
+            asked=asked,
+            domain=None if asked is None else file.domain_for(asked),
+            **words,
+        )

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 
-from likewise._favourable import column_of
+from likewise._favourable import Direction, column_of
 from likewise._fit_validation import model_columns
 from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._progress import progress_bar
@@ -35,6 +35,7 @@ from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import People, as_frame, without_sparse
 from likewise.metrics.base import Metric
 from likewise.report.data import Cost, GroupScores, ReportData, ReviewedFiles, check_table_metric
+from likewise.report.hidden import audit_hidden, measure_hidden
 from likewise.report.pairs import closest_pairs
 from likewise.report.tables import groups_of
 from likewise.report.text import KINDS
@@ -43,6 +44,7 @@ from likewise.selection.compare import Comparison, compare
 from likewise.selection.cross_validation import SCORES
 from likewise.selection.tradeoff import Tradeoff
 from likewise.selection.tradeoff import tradeoff as measure_tradeoff
+from likewise.verification.domain import Domain
 
 OWN, INNER = "this model", "the model inside"
 _SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -265,12 +267,15 @@ def build_scores_report(
     outcome: str = "the score",
     output_range: tuple[float, float] | None = None,
     review: FileReview | None = None,
+    model: Any = None,
+    asked: Any = None,
+    domain: Domain | None = None,
     **words: Any,
 ) -> ReportData:
-    """Report on the scores of another system: the distance, and pairs of the given people.
+    """Report on the scores of another system: the distance, pairs of the given people, and what columns of weight 0 do.
 
-    There is no guarantee, and without the model nothing is cross-validated: what the distance would cost, groups and
-    decisions are left out.
+    There is no guarantee, and nothing is cross-validated: what the distance would cost and decisions are left out. How
+    much exchanging a column of weight 0 alone can change is measured where the model is given.
 
     Parameters
     ----------
@@ -286,8 +291,14 @@ def build_scores_report(
         Lowest and highest score, if these are no probabilities.
     review : FileReview, optional
         Of decisions about the same people.
+    model : model or function, optional
+        What gave the scores.
+    asked : table, optional
+        The people as the model takes them; `X` if not given.
+    domain : Domain, optional
+        Of everybody whom the model may be asked about; learned from `asked` if not given.
     words : str
-        As in `build_report`.
+        As in `build_report`, and ``made`` of `ReportData`.
     """
     check_table_metric(metric)
     check_consistent_length(X, scores)
@@ -297,6 +308,8 @@ def build_scores_report(
     searched = None
     if len(people) > 1:
         searched = audit(None, people.table, metric, predictions=after, output_range=output_range, n_worst=_WORST)
+    taken = None if model is None else as_frame(X if asked is None else asked)
+    end = Direction.of(None, getattr(model, "classes_", None)).end
     data = ReportData(
         title=words.pop("title", "How alike people are treated"),
         outcome=outcome,
@@ -307,6 +320,8 @@ def build_scores_report(
         audit_after=searched,
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
         review=_reviewed(review, table, metric, answers),
+        hidden=measure_hidden(model, taken, domain, people.table, after, metric, output_range, end),
+        group_audit=audit_hidden(people.table, after, metric, output_range, end),
         n_population=len(table),
         **words,
     )

@@ -24,7 +24,10 @@ from likewise.pairs.model_outputs import as_shares
 if TYPE_CHECKING:
     from likewise.auditing.audit import Audit
     from likewise.auditing.coverage import Coverage
+    from likewise.auditing.effect import Effect
     from likewise.auditing.file_review import FileReview
+    from likewise.auditing.group_audit import GroupAudit
+    from likewise.auditing.group_gaps import GroupGaps
     from likewise.decisions.costs import DecisionCosts
     from likewise.design.frontier import MetricFrontier
     from likewise.scorecard.display import Panel
@@ -131,6 +134,30 @@ class ReviewedFiles:
 
 
 @dataclass(frozen=True, eq=False)
+class HiddenColumn:
+    """What was measured of a column of weight 0.
+
+    Attributes
+    ----------
+    name : str
+    effect : Effect or None
+        Of exchanging the column alone.
+    no_effect : str
+        Why there is none, in a sentence.
+    gaps : GroupGaps or None
+        Of groups by its values, among the people who were searched.
+    no_gaps : str
+        Why there are none, in a sentence.
+    """
+
+    name: str
+    effect: Effect | None = None
+    no_effect: str = ""
+    gaps: GroupGaps | None = None
+    no_gaps: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class ReportData:
     """A whole report. "After" is the model that it is about, "before" the baseline without a guarantee.
 
@@ -180,6 +207,12 @@ class ReportData:
         model, or the median score.
     review : ReviewedFiles, optional
         Denied people beside approved ones who are no better qualified.
+    hidden : tuple of HiddenColumn
+        Columns of weight 0, of a model of another system or of scores alone.
+    group_audit : GroupAudit, optional
+        Of groups by these columns, among the people who were searched.
+    made : tuple of (str, str)
+        How the page was made: what, and its value, such as the SHA-256 of the table.
     kind : str
         Key of `text.KINDS`; empty where the method is not known.
     baseline : str
@@ -216,6 +249,9 @@ class ReportData:
     reach: Coverage | None = None
     decisions: DecisionCosts | None = None
     review: ReviewedFiles | None = None
+    hidden: tuple[HiddenColumn, ...] = ()
+    group_audit: GroupAudit | None = None
+    made: tuple[tuple[str, str], ...] = ()
     kind: str = ""
     baseline: str = "a model without a promise"
     classes: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ from likewise.report import text as words
 from likewise.report.cards import file_cards, pair_cards
 from likewise.report.columns import columns_of
 from likewise.report.data import ReportData
+from likewise.report.hidden import hidden_columns, not_measured
 from likewise.report.pairs import first_pair
 from likewise.report.tables import costs, groups
 
@@ -36,11 +37,13 @@ def prepare(data: ReportData) -> dict[str, Any]:
         ("shapes", "The model", bool(data.panels)),
         ("compare", "Two people", True),
         ("search", "Pairs", bool(data.audits)),
+        ("hidden", "Protected", bool(data.hidden)),
         ("review", "Files", data.review is not None),
         ("decisions", "Decisions", data.decisions is not None),
         ("cost", "What it costs", data.cost is not None or bool(data.missed)),
         ("groups", "Groups", bool(data.groups)),
         ("limits", "Not promised" if promised else "Not said", True),
+        ("made", "How it was made", bool(data.made)),
     ]
     columns = columns_of(data, data.people)
     cost = None if data.cost is None else costs(data.cost)
@@ -48,6 +51,8 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "sections": [(key, title) for key, title, present in sections if present],
         "columns": columns,
         "top": sorted((column for column in columns if column.counts), key=lambda column: -column.counts)[:_TOP],
+        "hidden_columns": hidden_columns(data),
+        "not_measured": not_measured(data),
         "hidden": list_by_reason((column, column.reason) for column in columns if not column.weight),
         # Up to three numbers that count most, for the sentence that explains a point.
         "examples": [
