@@ -21,6 +21,7 @@ from likewise.kernel.metric import BoundMetric, bind
 from likewise.kernel.schema import ArrayEncoder, Encoder, People, labels_of
 from likewise.metrics.base import Metric, first_labels, order_by_name
 from likewise.metrics.rounding import round_scale
+from likewise.metrics.units import in_points
 from likewise.metrics.weighted_lp import check_exponent, check_feature_names
 
 _RANK = 1e-10  # of the largest singular value: below it, a direction does not matter
@@ -405,9 +406,17 @@ class MahalanobisMetric(Metric):
     def _key(self) -> tuple[Any, ...]:
         return self.p, self.feature_names, self.components.shape, self.components.tobytes()
 
-    def _written(self, most: int | None) -> str:
+    @property
+    def _map_in_words(self) -> str:
         k, d = self.components.shape
-        return f"MahalanobisMetric({k} components of {d} features, p={self.p:g})"
+        return f"{k} components of {d} features"
+
+    def in_words(self, written: Callable[[float], str] = in_points) -> str:
+        """What the distance is: how many columns the linear map has."""
+        return f"the distance with p = {self.p:g} after a linear map, {self._map_in_words}"
+
+    def __repr__(self) -> str:
+        return f"MahalanobisMetric({self._map_in_words}, p={self.p:g})"
 
     def __getstate__(self) -> dict[str, Any]:
         return self.get_params()
