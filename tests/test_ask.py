@@ -144,7 +144,7 @@ def test_nobody_is_asked_otherwise_because_of_who_else_is_asked():
     "levels",
     [
         [1, 2, 3],
-        [2, 3, 9],
+        [2, 3, 4],
         [0.5, 4.0],
         [-3, -1],
         [True],
