@@ -144,11 +144,9 @@ class PairEvaluator:
         """Differences and distances of all pairs in each group of `m`; shape (n_groups, n_pairs) each."""
         if self.space.metric.tables:
             return _each_pair(outputs, m, lambda a, b: self.space.metric.distances(people.rows[a], people.rows[b]))
-        points = Points.among(people, np.array(people.missing(), dtype=np.int64))
-        return within_groups(
-            np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds,
-            np.nan_to_num(points.scales(self.space.metric)), self.space.metric.p, m,
-        )  # fmt: skip
+        columns = Points.among(people, np.array(people.missing(), dtype=np.int64), self.space.metric).columns_in(1.0)
+        columns = columns._replace(scales=np.nan_to_num(columns.scales))
+        return within_groups(columns, np.ascontiguousarray(outputs.T), m)
 
     def _by_function(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
         """The same for a metric without weights, by its function."""
