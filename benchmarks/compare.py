@@ -57,7 +57,6 @@ def own_metric(X, y):
 
 def compared(name, metric, X, y):
     from likewise import compare
-
     from likewise.inspection.baselines import table_model
 
     seen = [column for column in X if column not in BLIND]
