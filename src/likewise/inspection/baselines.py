@@ -169,7 +169,7 @@ class UnconstrainedModel(BaseEstimator):
 
     Examples
     --------
-    >>> people = pd.DataFrame({"age": np.arange(60.0)})
+    >>> people = pd.DataFrame({"age": np.arange(600.0) / 10})
     >>> steps = (people["age"] // 10 % 2).astype(int)  # which no line can tell
     >>> model = unconstrained_model(people).fit(people, steps)
     >>> type(model.model_.steps[-1][1]).__name__
