@@ -310,11 +310,12 @@ def test_more_people_can_lower_a_weight():
 
 
 def test_a_table_of_numbers_has_a_table_metric():
+    """For p = 1; for another p, a `WeightedLp` with the names of the columns."""
     people = pd.DataFrame({"a": [0.0, 1.0, 3.0], "b": [0.0, 1.0, 0.0]})
-    for p in (1, 2):
+    for p, kind in ((1, TableMetric), (2, WeightedLp)):
         metric = estimate_minimal_metric(None, people, p, predictions=[0.1, 0.3, 0.2]).metric
-        assert isinstance(metric, TableMetric)
-        assert (list(metric.numeric), metric.p) == (["a", "b"], p)
+        assert isinstance(metric, kind)
+        assert (list(metric.columns), metric.p) == (["a", "b"], p)
     assert isinstance(estimate_minimal_metric(None, people.to_numpy(), predictions=[0.1, 0.3, 0.2]).metric, WeightedLp)
 
 
