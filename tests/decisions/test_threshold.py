@@ -206,6 +206,28 @@ def test_nobody_within_the_sure_distance_can_reach_a_band(curve, column):
         assert (sure > 0).sum() > 15  # control: something was certified
 
 
+@pytest.mark.parametrize("column", [0, 1])
+@pytest.mark.parametrize("thresholds", [[0.5], [0.3, 0.55, 0.8]])
+def test_the_interval_of_a_decision_holds_its_chance_at_every_score_of_the_interval(column, thresholds):
+    inner = Interval(Bound())
+    scorer = ThresholdScorer(inner, inner, column, np.array(thresholds), 0.2, len(thresholds) > 1)
+    shares = np.linspace(0, 1, 201)[:, None]
+    scores = inner.lower[:, column] + shares * (inner.upper[:, column] - inner.lower[:, column])
+    reached = np.clip((scores[:, :, None] - thresholds) / 0.2 + 0.5, 0, 1)
+    ends = np.ones((*scores.shape, 1))
+    chances = np.concatenate([ends, reached, 0 * ends], axis=2)
+    chances = chances[:, :, :-1] - chances[:, :, 1:]
+    if len(thresholds) == 1 and column == 0:  # the first class is the favourable one
+        chances = chances[:, :, ::-1]
+    found = scorer.estimate(None)
+    assert (found.lower <= chances.min(axis=0) + 1e-12).all()
+    assert (found.upper >= chances.max(axis=0) - 1e-12).all()
+    for k in {0, len(thresholds)}:  # only one end of these moves: nothing is given away
+        np.testing.assert_allclose(found.lower[:, k], chances[:, :, k].min(axis=0), atol=1e-12)
+        np.testing.assert_allclose(found.upper[:, k], chances[:, :, k].max(axis=0), atol=1e-12)
+    assert (found.upper - found.lower).max() > 0.5  # control: some intervals are wide
+
+
 def test_a_frozen_model_and_one_that_is_fitted_here_and_a_saved_one_agree(card, tmp_path):
     X, y = people(500)
     frozen = ThresholdDecision(FrozenEstimator(card), threshold=0.4).fit(X, y)
