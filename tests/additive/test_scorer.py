@@ -176,7 +176,7 @@ def exactly_used(model, weights, unit):
             knots = [Fraction(k) for k in shape.knots]
             rises = [abs(b - a) for a, b in pairwise(values)]
             gaps = [b - a for a, b in pairwise(knots)]
-            most = max(most, *(share(r, scale * g) for r, g in zip(rises, gaps, strict=True)))
+            most = max([most, *(share(r, scale * g) for r, g in zip(rises, gaps, strict=True))])
             if other is not None:
                 limit = Fraction(unit) * Fraction(weights.missing[shape.column])
                 most = max(most, *(share(abs(v - other), limit) for v in values))

@@ -179,7 +179,7 @@ def test_regressors_of_tables_need_a_range():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"p": 2}, ValueError, "p must be 1 for a table with categories or missing numbers; got 2"),
+        ({"p": 2}, ValueError, "p must be 1 for a table with categories, ordered or not, or missing numbers; got 2"),
         ({"categorical": ["town"]}, ValueError, r"categorical must list columns of X, .*; got \['town'\]"),
         ({"categorical": "race"}, ValueError, "categorical must list columns of X"),
         ({"X": np.zeros((3, 2)), "categorical": [0]}, TypeError, "X must be a table; got ndarray"),
