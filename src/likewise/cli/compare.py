@@ -58,15 +58,15 @@ def _cross_validates(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @_cross_validates
 def compare(X: Any, y: Any, metric: Any, methods: tuple[str, ...], **parameters: Any) -> Any:
-    """Compare the methods that enforce a metric, a constant, and models without a guarantee on held-out people.
+    """Compare the methods that enforce a metric, a constant and the unconstrained model on held-out people.
 
     Example: likewise compare loans.csv --target approved --metric metric.toml --method additive
     """
     from likewise import compare as cross_validate_all
 
-    result = cross_validate_all(X, y, metric, methods=[*methods, "linear"] if methods else "auto", **parameters)
+    result = cross_validate_all(X, y, metric, methods=[*methods] or "auto", **parameters)
     best = result.best()
-    facts = {"best": best.name, "reason": best.reason, "measured_on": result.measured_on}
+    facts = {"best": best.name, "reason": best.reason, "cost": result.cost, "measured_on": result.measured_on}
 
     def next_commands(source: DatasetSource) -> list[str]:
         return [_enforce_command(source, source.metric_file, best.name, best.estimator)]

@@ -103,7 +103,7 @@ def enforce(
     """Train a model that provably respects a metric: by the best method, or a given one.
 
     Columns of the table that the metric does not name are left out. Some people are held out, and the model is measured
-    on them, beside a constant and models without a guarantee.
+    on them, beside a constant and the unconstrained model.
 
     With --method additive, a directory of Parquet files is read in partitions, so it need not fit into memory; with
     --cluster, other machines do the work. Nobody is held out then.
@@ -115,7 +115,7 @@ def enforce(
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.model_spelling import SpellingOfModel
     from likewise.cli.table_io import hinted, in_partitions, named
-    from likewise.cli.training import build_baselines, build_estimator, fit_and_measure, inner_model
+    from likewise.cli.training import build_estimator, build_unconstrained, fit_and_measure, inner_model
     from likewise.io import save_model, unused_path
 
     out = to.path
@@ -154,7 +154,7 @@ def enforce(
         estimator = build_estimator(method, data, strict, model, seed=seed, smoothing=smoothing)
     if decide:
         estimator = _with_band(echo, estimator, data, threshold, width, favourable)
-    result = fit_and_measure(estimator, build_baselines(data, metric, inner, model), data, share=holdout)
+    result = fit_and_measure(estimator, build_unconstrained(data, metric, inner, model), data, share=holdout)
     fitted = result.model
     if "verbose" in fitted.get_params():
         fitted.set_params(verbose=False)  # whoever loads it decides what to show

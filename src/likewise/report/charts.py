@@ -90,7 +90,7 @@ def _tradeoff_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]
     table, name = tradeoff.table, measure.name
     scales = [float(scale) for scale in tradeoff.results]
     own = [(s, float(v), float(e)) for s, v, e in zip(scales, table[name], table[f"{name}_se"], strict=True)]
-    lines = {"constant": float(tradeoff.constant.row[name]), "before": float(tradeoff.best_baseline.row[name])}
+    lines = {"constant": float(tradeoff.constant.row[name]), "before": float(tradeoff.unconstrained.row[name])}
     values = [v for _, v, _ in own] + [v - e for _, v, e in own] + [v + e for _, v, e in own]
     bottom, top, ticks = round_ticks([*values, *lines.values(), *ceilings.values()])
     low, high = math.log(min(scales)), math.log(max(scales))

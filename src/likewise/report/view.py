@@ -158,7 +158,7 @@ def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:
         "p": "inf" if math.isinf(data.metric.p) else data.metric.p,
         "epsilon": data.epsilon,
         "promised": data.guarantee is not None,
-        "plain": data.baseline[:1].upper() + data.baseline[1:],
+        "plain": "The unconstrained model",
         "first": view["first"]["pair"],
         "limit": 1 if view["pairs"] is None else view["pairs"]["limit"],
         "shown": 0 if n_outputs == 1 else data.shown % n_outputs,
