@@ -1,6 +1,5 @@
 """The page as text: the same bytes for the same input, everything escaped, sections that may be absent."""
 
-import math
 import re
 from dataclasses import replace
 
@@ -232,11 +231,10 @@ def test_a_model_is_never_called_fair():
     assert set(re.findall(r"\w*[Ff]air\w*", words)) == {"fairness", "Fairness"}
 
 
-@pytest.mark.parametrize("p", [1, 2, math.inf])
-def test_odd_tables_render(p):
-    one = TableMetric({"x" * 3000: 0.0}, p=p)
-    many = TableMetric({f"Größe {i} 身高": 10.0**-i for i in range(60)}, p=p, missing="category")
-    mixed = TableMetric(METRIC.numeric, METRIC.categorical, p, missing="category")
+def test_odd_tables_render():
+    one = TableMetric({"x" * 3000: 0.0})
+    many = TableMetric({f"Größe {i} 身高": 10.0**-i for i in range(60)}, missing="category")
+    mixed = TableMetric(METRIC.numeric, METRIC.categorical, missing="category")
     for metric in (one, many, mixed):
         rows = [[1.0 if name in metric.numeric else None for name in metric.columns], [None] * len(metric.columns)]
         people, scores = rows_of(metric, rows), np.array([0.3, 0.2])

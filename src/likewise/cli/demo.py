@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli.console import Output, command
+from likewise.cli.console import Output, command, new_command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ _DESIGN: dict[str, Any] = {"n_points": 6, "cv": 3}
 _FOLDS: dict[str, Any] = {"cv": 3, "n_people": 300, "n_draws": 50}
 
 
-@click.command()
+@new_command()
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("likewise-demo"), show_default=True
 )

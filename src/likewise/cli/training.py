@@ -148,7 +148,7 @@ def _distinct_people(X: pd.DataFrame, max_people: int) -> tuple[pd.DataFrame, st
 def _estimated(found: MetricEstimate, X: pd.DataFrame, how: str, model: Any, units: dict[str, str] | None) -> Revealed:
     metric: Any = found.metric
     if isinstance(metric, WeightedLp):
-        metric = TableMetric(dict(zip(metric.columns, metric.weights.tolist(), strict=True)), p=metric.p)
+        metric = TableMetric(dict(zip(metric.columns, metric.weights.tolist(), strict=True)))
     if X[list(metric.numeric)].isna().any(axis=None):  # other columns may have blanks too: the most cautious weight
         metric = metric.with_params(missing=dict.fromkeys(metric.numeric, 1.0) | dict(metric.missing))
     return Revealed(metric.with_params(units=units), how, model, False, found.not_forced, found.notes, found.weights)
