@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 import likewise as lw
-from likewise.ask import Ask, answers, as_taken
+from likewise.ask import Ask, answers, as_taken, unseen_value
+from likewise.kernel.columns import CategoricalColumn
 from likewise.kernel.schema import TableEncoder
 from likewise.known_values import check_known, known_values
 
@@ -137,6 +138,28 @@ def test_nobody_is_asked_otherwise_because_of_who_else_is_asked():
     ask = ask_about(lambda rows: seen.append(rows["kind"].dtype) or rows["age"].to_numpy(), X)
     assert ask.about(np.array([[1.0, 0.0], [2.0, -1.0], [3.0, 1.0]])).tolist() == [1.0, 2.0, 3.0]
     assert seen == [X["kind"].dtype, np.dtype(object)]
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        [1, 2, 3],
+        [2, 3, 4],
+        [0.5, 4.0],
+        [-3, -1],
+        [True],
+        [True, False],
+        [1, True],
+        ["a"],
+        ["another", "another?"],
+        [3, "3?"],
+    ],
+)
+def test_a_category_that_nobody_has_is_none_of_those_known(levels):
+    column = CategoricalColumn.learn(pd.Series(levels, dtype=object, name="kind"))
+    value = unseen_value(column)
+    assert column.encode(pd.Series([value], dtype=object))[0] == -1
+    assert value is None or str(value) not in map(str, levels)
 
 
 def test_people_whose_answers_change_as_they_are_read_are_refused():

@@ -17,6 +17,7 @@ import likewise
 from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
+    FunctionMetric,
     ProjectedClassifier,
     RecalibratedClassifier,
     TableMetric,
@@ -41,12 +42,20 @@ def test_a_metric_is_what_it_was_after_writing_and_reading(tmp_path):
     assert likewise.read_metric(tmp_path / "metric.toml") == metric
 
 
+def of_a_function_of_tables():
+    metric = FunctionMetric(lambda a, b: abs(a["age"] - b["age"]) / 100, takes_tables=True)
+    return ProjectedClassifier(lambda table: np.full(len(table), 0.5), metric=metric).fit(
+        TABLE[["age"]], TABLE["age"] > 40
+    )
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda path: likewise.save_model(3, path), "model must be a fitted estimator; got 3"),
         (lambda path: likewise.save_model(LogisticRegression(), path), "not fitted yet"),
         (lambda path: likewise.save_model(LogisticRegression().fit(X, Y), 3), "path must be the name of a file"),
+        (lambda path: likewise.save_model(of_a_function_of_tables(), path), "an object that no file can hold"),
         (lambda path: likewise.load_model(3), "path must be the name of a file"),
         (lambda path: likewise.load_model(path), "There is no model file"),
         (lambda path: likewise.read_metric(None), "path must be the name of a file"),

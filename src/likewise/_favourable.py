@@ -99,6 +99,24 @@ def column_of(favourable: Any, classes: Any) -> int:
     return labels.index(label_of(favourable, labels))
 
 
+def named_favourable(favourable: Any, classes: Any) -> str:
+    """Which class is taken for the favourable one, and why, in a sentence.
+
+    Examples
+    --------
+    >>> named_favourable(None, np.array([0, 1]))
+    "Favourable: '1', the last of the classes, as no word says which. Name another one with --favourable."
+    >>> named_favourable(None, np.array(["approved", "denied"])), named_favourable("b", np.array(["a", "b"]))
+    ("Favourable: 'approved', recognised by the word.", "Favourable: 'b', as named.")
+    """
+    taken = f"Favourable: '{classes[column_of(favourable, classes)]}'"
+    if favourable is not None:
+        return f"{taken}, as named."
+    if known_favourable(classes.tolist()) is not None:
+        return f"{taken}, recognised by the word."
+    return f"{taken}, the last of the classes, as no word says which. Name another one with --favourable."
+
+
 @dataclass(frozen=True)
 class Direction:
     """Which of two outputs is better for a person.

@@ -72,7 +72,13 @@ def save_model(model: Any, path: str | Path) -> None:
         raise InvalidTypeError(f"model must be a fitted estimator; got {short_repr(model)}.")
     check_fitted(model)
     document = {"format": _FORMAT, "versions": {name: version(name) for name in _VERSIONED}, "model": model}
-    data = skops.io.dumps(document)
+    try:
+        data = skops.io.dumps(document)
+    except TypeError as error:  # of what cannot be written at all, such as the index of a table
+        raise FileError(
+            f"Cannot save the model: it holds an object that no file can hold ({error}). Use models of scikit-learn "
+            "and likewise, and metrics that are not functions."
+        ) from None
     unknown = [kind for kind in skops.io.get_untrusted_types(data=data) if not _allowed(kind)]
     if unknown:
         raise FileError(

@@ -105,8 +105,11 @@ def test_a_notice_is_that_of_the_model(place):
         (["model.skops", "new.csv", "--favourable", "no"], model.notice(X.loc[["p7"]], favourable="no")[0]),
     ):
         done = run(place, ["notice", *words, "--id", "id", "--person", "p7"])
-        assert (done.exit_code, done.output.strip()) == (0, notice.to_text())
+        assert (done.exit_code, done.stdout.strip()) == (0, notice.to_text())
         facts = json.loads(run(place, ["notice", *words, "--id", "id", "--person", "p7", "--json"]).output)
+        assert facts.pop("notes", []) == (
+            [] if "decision.skops" in words else [done.stderr.removeprefix("Note: ").strip()]
+        )
         assert facts == json.loads(notice.to_json())
         for ending, text in ((".html", notice.to_html()), (".txt", notice.to_text()), (".json", notice.to_json())):
             out = ["--out", f"notice{ending}", "--force"]

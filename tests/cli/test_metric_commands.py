@@ -1,12 +1,13 @@
 """Commands on a metric file leave what a committee wrote as it is."""
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from likewise.metric_edits import read_comments
-from likewise.metric_file import format_metric, read_metric, read_metric_file, today
+from likewise.metric_file import format_metric, read_metric, read_metric_file, today, write_metric
 from shell import LOANS, run
 
 COMMITTEE = """# Agreed on 3 May, after  two  meetings.
@@ -189,6 +190,18 @@ def test_a_wrong_origin_is_refused_with_its_line(tmp_path, old, new, words):
     assert f"m.toml, line {line}:" in done.stderr
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_show_says_from_how_many_people_the_weights_are(tmp_path):
+    LOANS.to_csv(tmp_path / "loans.csv", index=False)
+    assert run(tmp_path, "metric loans.csv --target approved --id id --out metric.toml").exit_code == 0
+    file = replace(read_metric_file(tmp_path / "metric.toml"), kept_apart=0.2)
+    write_metric(file, tmp_path / "metric.toml")
+    said = run(tmp_path, "metric show metric.toml").output
+    assert f"Made from the rows of {file.people:,} people; 20% of the table were kept apart from them." in said
+    assert "Source: revealed, " in said
+    told = json.loads(run(tmp_path, "metric show metric.toml --json").stdout)
+    assert (told["people"], told["kept_apart"], told["rows"]) == (file.people, 0.2, file.rows)
 
 
 def test_a_file_without_an_origin_was_written_by_hand(place):

@@ -98,6 +98,45 @@ def test_one_of_a_thing_is_not_several():
     assert "of the table and made up" in tried.coverage
 
 
+def test_the_distance_is_said_in_words(files):
+    found = audit(None, files[0], METRIC, predictions=files[1])
+    assert (
+        "where D is the sum of 1 point per 0.2 of age and 1 point per 0.05 of income, plus 10 points" in found.coverage
+    )
+    said = run("audit", "loans.csv", "--scores", "score", "--metric", "metric.toml").stdout
+    assert "between two values of region" in said
+    assert "TableMetric" not in said
+    tried = run("attack", "loans.csv", "--model", "vendor.skops", "--metric", "metric.toml", "--pairs", 2000).stdout
+    assert "D is the sum of 1 point per" in tried
+    assert "TableMetric" not in tried
+
+
+def test_the_unit_stands_once_in_an_interval(files):
+    said = run("effect", "loans.csv", "--model", "vendor.skops", "--column", "sex").stdout
+    assert re.search(r"on average \([\d.]+ to [\d.]+ points in the population", said)
+
+
+def test_the_class_that_is_taken_for_the_favourable_one_is_named(files):
+    X = files[0]
+    Path("key").write_bytes(bytes(32))
+    band, card = ["--threshold", 0.5, "--width", 0.2], AdditiveClassifier(METRIC)
+    for name, labels, text in (
+        ("numbers", [0, 1], "Favourable: '1', the last of the classes, as no word says which. Name another one"),
+        ("words", ["approved", "denied"], "Favourable: 'approved', recognised by the word."),
+    ):
+        y = np.where(files[1] > np.median(files[1]), *labels)
+        X.assign(outcome=y).to_csv(f"{name}.csv", index=False)
+        save_model(card.fit(X, y), f"{name}.skops")
+        learn = ["--target", "outcome", "--metric", "metric.toml", "--method", "additive", "--decide", *band]
+        assert text in run("enforce", f"{name}.csv", *learn, "--out", f"{name}-band.skops").stderr
+        table = [f"{name}.skops", f"{name}.csv"]
+        drawn = ["--round", "one", "--key-file", "key", "--out", f"{name}-decided.csv"]
+        assert text in run("decide", *table, *drawn, *band).stderr
+        assert text in run("notice", *table, "--person", 1).stderr
+        told = run("notice", *table, "--person", 1, "--favourable", labels[0]).stderr
+        assert f"Favourable: '{labels[0]}', as named." in told
+
+
 def test_columns_are_named_as_text(files):
     class Named:
         feature_names_in_ = np.array(["age", "status"])  # of NumPy's own text type, as XGBoost has it

@@ -95,6 +95,21 @@ def test_people_outside_the_band_are_decided_for_sure_and_so_is_everyone_within_
     np.testing.assert_array_equal(decision.predict_proba(moved)[keep], decision.predict_proba(X)[keep])
 
 
+@pytest.mark.parametrize("thresholds", [[0.5], [0.3, 0.5, 0.7]])
+def test_those_in_a_band_are_those_whom_the_draw_decides(card, thresholds):
+    grades = [*"DCBA"[: len(thresholds) + 1]]
+    decision = ThresholdDecision.from_model(card, threshold=thresholds, width=0.1, grades=grades)
+    X, _ = people(200, 1)
+    rounds = np.array([decision.decide(X, round=str(i), key=KEY) for i in range(200)])
+    several = (rounds != rounds[0]).any(axis=0)
+    reached = decision.predict_proba(X).max(axis=1)
+    inside = decision.band(X)["in_band"].to_numpy()
+    assert not (several & ~inside).any()
+    assert (several | ~inside)[reached < 0.9].all()  # by chance, 0.9^200 is nobody
+    assert (several & inside).any()
+    assert (~inside).any()
+
+
 def test_no_pair_is_decided_differently_more_often_than_the_guarantee_says(card):
     for width in (0.05, 0.3, 1.0):
         decision = ThresholdDecision.from_model(card, threshold=0.55 if width < 1 else 0.5, width=width)
@@ -206,6 +221,28 @@ def test_nobody_within_the_sure_distance_can_reach_a_band(curve, column):
         assert (sure > 0).sum() > 15  # control: something was certified
 
 
+@pytest.mark.parametrize("column", [0, 1])
+@pytest.mark.parametrize("thresholds", [[0.5], [0.3, 0.55, 0.8]])
+def test_the_interval_of_a_decision_holds_its_chance_at_every_score_of_the_interval(column, thresholds):
+    inner = Interval(Bound())
+    scorer = ThresholdScorer(inner, inner, column, np.array(thresholds), 0.2, len(thresholds) > 1)
+    shares = np.linspace(0, 1, 201)[:, None]
+    scores = inner.lower[:, column] + shares * (inner.upper[:, column] - inner.lower[:, column])
+    reached = np.clip((scores[:, :, None] - thresholds) / 0.2 + 0.5, 0, 1)
+    ends = np.ones((*scores.shape, 1))
+    chances = np.concatenate([ends, reached, 0 * ends], axis=2)
+    chances = chances[:, :, :-1] - chances[:, :, 1:]
+    if len(thresholds) == 1 and column == 0:  # the first class is the favourable one
+        chances = chances[:, :, ::-1]
+    found = scorer.estimate(None)
+    assert (found.lower <= chances.min(axis=0) + 1e-12).all()
+    assert (found.upper >= chances.max(axis=0) - 1e-12).all()
+    for k in {0, len(thresholds)}:  # only one end of these moves: nothing is given away
+        np.testing.assert_allclose(found.lower[:, k], chances[:, :, k].min(axis=0), atol=1e-12)
+        np.testing.assert_allclose(found.upper[:, k], chances[:, :, k].max(axis=0), atol=1e-12)
+    assert (found.upper - found.lower).max() > 0.5  # control: some intervals are wide
+
+
 def test_a_frozen_model_and_one_that_is_fitted_here_and_a_saved_one_agree(card, tmp_path):
     X, y = people(500)
     frozen = ThresholdDecision(FrozenEstimator(card), threshold=0.4).fit(X, y)
@@ -214,6 +251,24 @@ def test_a_frozen_model_and_one_that_is_fitted_here_and_a_saved_one_agree(card, 
     save_model(frozen, tmp_path / "decision.skops")
     loaded = load_model(tmp_path / "decision.skops")
     np.testing.assert_array_equal(loaded.decide(X, round="r", key=KEY), frozen.decide(X, round="r", key=KEY))
+
+
+def test_a_frozen_model_in_another_order_keeps_the_costs_of_its_blanks():
+    """By name: each number, and what a blank in it costs."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)}).mask(rng.random((60, 2)) < 0.1)
+    metric = TableMetric({"a": 0.2, "b": 0.1}, missing={"a": 0.3, "b": 0.5})
+    inner = AdditiveClassifier(metric, penalty=0.1).fit(X, rng.random(60) < 0.5)
+    for wrapped in (
+        ThresholdDecision(FrozenEstimator(inner), width=0.5),
+        RecalibratedClassifier(FrozenEstimator(inner)),
+    ):
+        bound = wrapped.fit(X[["b", "a"]], rng.random(60) < 0.5).guarantee_.bound_metric
+        factor = 2 if isinstance(wrapped, ThresholdDecision) else 1
+        assert dict(zip(bound.schema.names, bound.missing, strict=True)) == {"a": 0.3 * factor, "b": 0.5 * factor}
+        pair = X.dropna()[["b", "a"]].iloc[[0]]
+        blank = bound.between(bound.read(pair), bound.read(pair.assign(b=np.nan)))[0]
+        assert blank == pytest.approx(0.5 * factor)
 
 
 def test_the_width_that_a_guarantee_needs_and_back(card):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -54,6 +56,21 @@ def test_the_distance_is_the_norm_after_the_map(p, k):
     D = MahalanobisMetric(A, p).pairwise(X)
     expected = np.linalg.norm((X[:, None] - X[None]) @ A.T, ord=p, axis=2)
     np.testing.assert_allclose(D, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+def test_features_in_units_of_any_size_keep_their_digits(p):
+    rng = np.random.default_rng(0)
+    A, X = rng.normal(size=(2, 4)), rng.normal(size=(12, 4)) + 3
+    units = np.array([1e-15, 1.0, 1e9, 1e-4])
+    metric, given = MahalanobisMetric(A * units, p), X / units
+    for a, b in zip(given[:6], given[6:], strict=True):
+        change = [Fraction(x) - Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+        rows = [[Fraction(m) for m in row] for row in metric.components.tolist()]
+        parts = [abs(sum(m * x for m, x in zip(row, change, strict=True))) for row in rows]
+        expected = {1: sum(parts), 2: math.sqrt(sum(part**2 for part in parts)), np.inf: max(parts)}[p]
+        assert metric(a[None], b[None])[0] == pytest.approx(float(expected), rel=1e-12)
+    np.testing.assert_allclose(metric.encoder().decode(metric.encoder().encode(given)), given, rtol=1e-12)
 
 
 def test_a_covariance_gives_the_mahalanobis_distance():

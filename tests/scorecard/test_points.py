@@ -252,6 +252,29 @@ def test_the_printed_table_has_everything_and_files_hold_the_same(model, tmp_pat
         prove(document)
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_a_row_is_held_back_where_one_point_more_would_be_too_much(p):
+    """Categories: the ends of their range alone; a missing number: if it is that far from some number."""
+    seen = set()
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        card = random_card(rng, p).in_points(points_to_double=float(rng.choice([100, 400]))).scorecard()
+        for column, rows in card.groupby("column"):
+            points = rows[["points", "points at end"]].to_numpy()
+            allowed, held = rows["allowed"].to_numpy(), rows["binds"].tolist()
+            expected = ((np.abs(np.diff(points, axis=1)[:, 0]) + 1 > allowed) & (allowed > 0)).tolist()
+            if column == "region":
+                end = np.isin(points[:, 0], [points.min(), points.max()])
+                expected = (end & (np.ptp(points) + 1 > allowed)).tolist()
+            elif rows["range"].iloc[-1] == "missing":
+                expected[-1] = bool(np.abs(points - points[-1, 0]).max() + 1 > allowed[-1])
+            elif column == "base points":
+                expected = [False]
+            assert held == expected, column
+            seen |= {(column == "region", each) for each in held}
+    assert len(seen) == 4  # both answers, for numbers and for categories
+
+
 def by_hand(rows, value):
     """Points read off the printed table."""
     for row in rows.itertuples():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from likewise import Domain, TableMetric, attack, read_metric, write_metric
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import MetricFile, format_metric, read_metric_file
+from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, NumericDomain, Rule
 
 PEOPLE = pd.DataFrame(
@@ -207,3 +208,20 @@ def test_a_domain_of_categories_knows_how_blanks_are_written():
     assert CategoricalDomain.learn(column).blanks == (None,)
     assert [*map(str, CategoricalDomain.learn(column.fillna(np.nan)).blanks)] == ["nan"]
     assert CategoricalDomain.learn(pd.Series(["u"])).blanks == ()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e7])
+def test_a_rule_holds_for_sums_of_decimals_that_are_rounded(size):
+    """3e9 tenths and as many more are their sum, whatever their floats add up to; one more is not."""
+    rng = np.random.default_rng(0)
+    tenths = np.rint(rng.uniform(0, 50 * size, (500, 2)))
+    both = tenths.sum(axis=1)
+    X = pd.DataFrame({"a": tenths[:, 0] / 10, "b": tenths[:, 1] / 10, "c": both / 10})
+    more = X.assign(c=both / 10 - 1)
+    assert (X["a"] + X["b"] > X["c"]).any()
+    for rule in ("a + b <= c", "a + b == c"):
+        domain = Domain({name: NumericDomain(-0.1, 20 * size, 0.1) for name in "abc"}).with_rules(rule)
+        space = InputSpace.of(lambda table: np.zeros(len(table)), X, domain=domain)
+        for people, holds in ((X, True), (more, False)):
+            assert (domain.keeps_rules(people.to_numpy(), ["a", "b", "c"]) == holds).all()
+            assert (space.keeps_rules(people.to_numpy()) == holds).all()

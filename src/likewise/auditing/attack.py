@@ -129,9 +129,9 @@ class Attack:
     def coverage(self) -> str:
         """What was tried, what was found, and what that does not prove."""
         strategies = "; ".join(f"{count:,} {_DESCRIPTIONS[name]}" for name, count in self.tried.items())
-        limit = f"outputs may differ by D, where D is {self.metric.definition}"
+        limit = f"outputs may differ by D, where D is {self.metric.in_words(self.labels.written)}"
         if self.guarantee is not None:
-            limit = f"the model's own guarantee at distance D, where D is {self.metric.definition}"
+            limit = f"the model's own guarantee at distance D, where D is {self.metric.in_words(self.labels.written)}"
         if self.n_violations:
             found = (
                 f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it, the worst by "

@@ -153,7 +153,7 @@ class Audit:
         return (
             f"Searched: every pair of the {counted(self.n_samples, 'person', 'people')} of the table "
             f"({self.n_distinct:,} of them different), {counted(self.n_pairs, 'pair')}. "
-            f"Limit: outputs may differ by {allowed}, where D is {self.metric.definition}. "
+            f"Limit: outputs may differ by {allowed}, where D is {self.metric.in_words(self.labels.written)}. "
             f"Found: {found} "
             f"{f'Favourable: {self.favourable}. ' if self.favourable else ''}"
             "Not searched: people who are not in the table, columns that the metric leaves out, other outputs that the "

@@ -222,8 +222,7 @@ def _echo_effect(echo: Output, found: Effect) -> None:
     largest = float(found.on_people["effect"].max())
     interval, more = "", "" if found.all_tried else " or more"
     if found.mean_interval is not None:
-        low, high = map(told, found.mean_interval)
-        interval = f" ({low} to {high} in the population, at 95%)"
+        interval = f" ({found.labels.between(*found.mean_interval)} in the population, at 95%)"
     echo(
         f"For these {len(found.on_people):,} people: exchanging {names} alone changes the output by "
         f"{told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}. "

@@ -235,7 +235,7 @@ def notice(
     Example: likewise notice model.skops new.csv --id id --person 17 --threshold 0.8 --policy policy.toml
     """
     from likewise._writing import atomic_write
-    from likewise.cli.models import class_named
+    from likewise.cli.models import class_named, echo_favourable
     from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import check_output_path, load_model
 
@@ -250,7 +250,10 @@ def notice(
             raise InvalidInputError("--threshold, --width and --favourable are in this model already. Leave them out.")
         (found,) = fitted.notice(X, policy=policy, n=reasons)
     else:
-        label = class_named(favourable, getattr(inner, "classes_", None))
+        classes = getattr(inner, "classes_", None)
+        label = class_named(favourable, classes)
+        if classes is not None and len(classes) == 2:
+            echo_favourable(echo, label, classes)
         band = {"threshold": threshold, "width": width or 0.0}
         (found,) = inner.notice(X, **band, favourable=label, policy=policy, n=reasons)
     echo(found.to_text(), **json.loads(found.to_json()))

@@ -153,7 +153,7 @@ def enforce(
         smoothing = defaults | smoothing | {"verbose": not echo.as_json}
         estimator = build_estimator(method, data, strict, model, seed=seed, smoothing=smoothing)
     if decide:
-        estimator = _with_band(estimator, data, threshold, width, favourable)
+        estimator = _with_band(echo, estimator, data, threshold, width, favourable)
     result = fit_and_measure(estimator, build_baselines(data, metric, inner, model), data, share=holdout)
     fitted = result.model
     if "verbose" in fitted.get_params():
@@ -190,13 +190,16 @@ def _scaled_by(metric: TableMetric, width: float, data: Dataset) -> TableMetric:
     return metric.scaled(width)
 
 
-def _with_band(estimator: Any, data: Dataset, threshold: Any, width: Any, favourable: str | None) -> Any:
+def _with_band(echo: Output, estimator: Any, data: Dataset, threshold: Any, width: Any, favourable: str | None) -> Any:
     import numpy as np
 
-    from likewise.cli.models import class_named
+    from likewise.cli.models import class_named, echo_favourable
     from likewise.decisions.threshold import ThresholdDecision
 
-    chosen = class_named(favourable, np.unique(data.y))
+    classes = np.unique(data.y)
+    chosen = class_named(favourable, classes)
+    if len(classes) == 2:
+        echo_favourable(echo, chosen, classes)
     return ThresholdDecision(estimator, threshold=threshold, width=width, favourable=chosen)
 
 

@@ -102,6 +102,14 @@ def show(echo: Output, metric_file: Path) -> None:
             echo(f"{reason.title}: {', '.join(names)}.")
     echo(f"\nSource: {file.origin()}.", source=file.source or "by hand", date=file.date and file.date.isoformat())
     echo(file.how or "The file does not say more about where its weights came from.", how=file.how)
+    if file.people:
+        apart = f"; {file.kept_apart:.0%} of the table were kept apart from them" if file.kept_apart else ""
+        echo(
+            f"Made from the rows of {file.people:,} people{apart}. A command that is given the same people says so.",
+            people=file.people,
+            kept_apart=file.kept_apart,
+            rows=file.rows,
+        )
     echo(f"p = {file.metric.p:g}. Scaled by {file.scaled_by:g} since.", p=file.metric.p, scaled_by=file.scaled_by)
     echo.facts["as_written"] = file.as_written
     echo.finish()

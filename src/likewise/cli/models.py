@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
-from likewise._favourable import label_of
+from likewise._favourable import label_of, named_favourable
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output
 from likewise.exceptions import FileError, InvalidInputError
@@ -104,6 +105,11 @@ def _import_function(module: str, function: str) -> Any:
 def class_named(name: str | None, classes: Any, option: str = "--favourable") -> Any:
     """The class of this name; None if there is no name, or for a regression."""
     return None if name is None or classes is None else label_of(name, classes.tolist(), option=option)
+
+
+def echo_favourable(echo: Output, given: Any, classes: Any) -> None:
+    """Say which class is taken for the favourable one; `given` is a label of `classes`, or None."""
+    echo.note(named_favourable(given, np.asarray(classes)))
 
 
 def check_taken(option: str, names: Sequence[str], people: pd.DataFrame) -> None:
@@ -205,8 +211,6 @@ class PeopleSource:
         self, echo: Output, model: Any, people: pd.DataFrame, whole: pd.DataFrame, names: pd.Series[Any] | None
     ) -> None:
         """Raise if the model's answers are not the scores in the table, as far as these are written out."""
-        import numpy as np
-
         from likewise.cli.column_kinds import read_numbers
 
         if self.scores is None:

@@ -14,7 +14,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output, command, next_command
-from likewise.cli.models import class_named
+from likewise.cli.models import class_named, echo_favourable
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -228,9 +228,9 @@ def _decide(
     for path in (out, record_of(out)):
         check_output_path(path, model, table, key_file, force=force)
     fitted = load_model(model)
-    decision = fitted if threshold is None and width is None else _with_band(fitted, threshold, width, favourable)
     if favourable is not None and threshold is None:
         raise InvalidInputError("--favourable goes with --threshold and --width.")
+    decision = fitted if threshold is None and width is None else _with_band(echo, fitted, threshold, width, favourable)
     rule = DecisionRule.of(decision)
     job = ScoringJob(model.read_bytes(), draw=SharedDraw.from_key(key, round_name), rule=rule)
     n = score_file(job, table, out, **batching, verbose=not echo.as_json, note=echo.note)
@@ -255,16 +255,18 @@ def _decide(
     echo.finish(next_command("decide", model, table, "--verify", out))
 
 
-def _with_band(model: Any, threshold: float | None, width: float | None, favourable: str | None) -> Any:
+def _with_band(echo: Output, model: Any, threshold: float | None, width: float | None, favourable: str | None) -> Any:
     from likewise.decisions.threshold import ThresholdDecision
 
     if threshold is None or width is None:
         raise InvalidInputError("--threshold and --width go together; a plain threshold (width 0) guarantees nothing.")
     if isinstance(model, ThresholdDecision):
         raise InvalidInputError("--threshold and --width are in this model already. Leave them out.")
-    return ThresholdDecision.from_model(
-        model, threshold=threshold, width=width, favourable=class_named(favourable, getattr(model, "classes_", None))
-    )
+    classes = getattr(model, "classes_", None)
+    chosen = class_named(favourable, classes)
+    found = ThresholdDecision.from_model(model, threshold=threshold, width=width, favourable=chosen)
+    echo_favourable(echo, chosen, classes)
+    return found
 
 
 def _echo_costs(echo: Output, costs: DecisionCosts) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from inspect import signature
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import ArrayEncoder, Encoder, People, labels_of
+from likewise.metrics.units import in_points
 
 
 class Metric(ABC):
@@ -60,17 +61,13 @@ class Metric(ABC):
         """Fields of scikit-learn's `InputTags`."""
         return {}
 
-    @property
-    def definition(self) -> str:
-        """The distance with all columns; `repr` abbreviates."""
-        return self._written(most=None)
-
-    def __repr__(self) -> str:
-        return self._written(most=10)
+    @abstractmethod
+    def in_words(self, written: Callable[[float], str] = in_points) -> str:
+        """What the distance between two people is, with all columns; `written` shows a distance in its unit."""
 
     @abstractmethod
-    def _written(self, most: int | None) -> str:
-        """The distance with at most `most` columns."""
+    def __repr__(self) -> str:
+        """The distance with at most 10 columns."""
 
     @abstractmethod
     def _key(self) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ from likewise.kernel.schema import (
 )
 from likewise.metrics.base import Metric, first_labels, order_by_name
 from likewise.metrics.rounding import round_scale
+from likewise.metrics.units import in_points
 from likewise.metrics.weighted_lp import check_feature_names
 
 _SAMPLE = 100  # people on whom the axioms are tested, in all pairs and triples
@@ -227,9 +228,17 @@ class FunctionMetric(Metric):
             {"column": ["all columns"], "weight": [self.scale], "one point": [f"{0.01 / self.scale:.3g}"]}
         )
 
-    def _written(self, most: int | None) -> str:
+    @property
+    def _formula(self) -> str:
         name = getattr(self.function, "__name__", None) or repr(self.function)
-        return f"FunctionMetric({name})" if self.scale == 1 else f"FunctionMetric({self.scale:g} * {name})"
+        return name if self.scale == 1 else f"{self.scale:g} * {name}"
+
+    def in_words(self, written: Callable[[float], str] = in_points) -> str:
+        """What the distance is: the function by its name."""
+        return f"what the function {self._formula} gives"
+
+    def __repr__(self) -> str:
+        return f"FunctionMetric({self._formula})"
 
     def _key(self) -> tuple[Any, ...]:
         return self.function, self._all_pairs, self.takes_tables, self.scale, self.feature_names

@@ -21,6 +21,7 @@ from likewise.kernel.metric import BoundMetric, bind
 from likewise.kernel.schema import ArrayEncoder, Encoder, People, labels_of
 from likewise.metrics.base import Metric, first_labels, order_by_name
 from likewise.metrics.rounding import round_scale
+from likewise.metrics.units import in_points
 from likewise.metrics.weighted_lp import check_exponent, check_feature_names
 
 _RANK = 1e-10  # of the largest singular value: below it, a direction does not matter
@@ -107,6 +108,12 @@ class LinearMapEncoder(Frozen, Encoder):
         return People(_product(people.rows, self.matrix), self, people.table)
 
 
+def _units(components: FloatArray) -> FloatArray:
+    """A power of two near the largest entry of each column, by which it is divided without rounding; 1 without any."""
+    largest = np.abs(components).max(axis=0)
+    return np.asarray(np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0)))))
+
+
 def _product(rows: FloatArray, matrix: FloatArray) -> FloatArray:
     """``rows @ matrix.T``, feature by feature: the same to the last bit in any batch."""
     out = np.zeros((*rows.shape[:-1], len(matrix)))
@@ -171,7 +178,8 @@ class MahalanobisMetric(Metric):
         self.feature_names = None if feature_names is None else tuple(feature_names)
         array.flags.writeable = False
         self.components = array
-        rank = int(np.linalg.matrix_rank(array, tol=_RANK * np.linalg.norm(array, 2)))
+        in_units = array / _units(array)
+        rank = int(np.linalg.matrix_rank(in_units, tol=_RANK * np.linalg.norm(in_units, 2)))
         if self.p != 2 and rank < len(array):
             raise InvalidInputError(
                 f"components must be linearly independent for p = {self.p:g}; {len(array)} rows have rank {rank}. "
@@ -297,14 +305,17 @@ class MahalanobisMetric(Metric):
     @cached_property
     def _map(self) -> tuple[FloatArray, FloatArray, int]:
         """An invertible matrix whose first rows give the distance, its inverse, and the number of these rows."""
-        left, values, rows = np.linalg.svd(self.components)
+        # Each feature in a unit of its own: rounding at the size of one is no rounding at the size of another.
+        units = _units(self.components)
+        left, values, rows = np.linalg.svd(self.components / units)
         rank = int((values > _RANK * values.max()).sum())
         # For p = 2, the left factor is a rotation and does not change the distance.
-        top = self.components if self.p != 2 else values[:rank, None] * rows[:rank]
+        top = self.components if self.p != 2 else values[:rank, None] * rows[:rank] * units
         first = (rows[:rank].T / values[:rank]) @ (left[:, :rank].T if self.p != 2 else np.eye(rank))
         unused = np.asarray(~self.components.any(axis=0))  # exactly: rounding times a large number is no small one
         top, first = np.where(unused, 0.0, top), np.where(unused[:, None], 0.0, first)
-        return np.vstack([top, rows[rank:]]), np.hstack([first, rows[rank:].T]), rank
+        inverse = np.hstack([first, rows[rank:].T]) / units[:, None]
+        return np.vstack([top, rows[rank:] * units]), inverse, rank
 
     def encoder(self, *people: Any) -> LinearMapEncoder:
         """Components, and coordinates along the directions that must not matter."""
@@ -395,9 +406,17 @@ class MahalanobisMetric(Metric):
     def _key(self) -> tuple[Any, ...]:
         return self.p, self.feature_names, self.components.shape, self.components.tobytes()
 
-    def _written(self, most: int | None) -> str:
+    @property
+    def _map_in_words(self) -> str:
         k, d = self.components.shape
-        return f"MahalanobisMetric({k} components of {d} features, p={self.p:g})"
+        return f"{k} components of {d} features"
+
+    def in_words(self, written: Callable[[float], str] = in_points) -> str:
+        """What the distance is: how many columns the linear map has."""
+        return f"the distance with p = {self.p:g} after a linear map, {self._map_in_words}"
+
+    def __repr__(self) -> str:
+        return f"MahalanobisMetric({self._map_in_words}, p={self.p:g})"
 
     def __getstate__(self) -> dict[str, Any]:
         return self.get_params()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from likewise.metrics.categories import CategoryDistances, check_order, written_
 from likewise.metrics.odds import scale_of_odds
 from likewise.metrics.rounding import round_scale, round_share, round_step, round_weight
 from likewise.metrics.units import Unit, in_points
-from likewise.metrics.weighted_lp import WeightedLp, check_exponent, shortened
+from likewise.metrics.weighted_lp import WeightedLp, check_exponent, shortened, together
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS, check_reasons
 
 BLANKS_ONLY = 1e-40
@@ -405,7 +405,7 @@ class TableMetric(Metric):
 
     def notes(self) -> str:
         """The exponent, what one point is, and the weights of missing numbers."""
-        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]}, most=None)
+        absent = ", ".join(f"{name}={weight:.6g}" for name, weight in self._absent.items())
         return super().notes() + (f" Between a number and a missing one: {absent}." if absent else "")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -414,12 +414,42 @@ class TableMetric(Metric):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
-    def _written(self, most: int | None) -> str:
-        weights, mismatch = _shown(self.numeric, most), _shown(self.categorical, most)
-        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]}, most)
+    @property
+    def _absent(self) -> dict[Any, float]:
+        """Weights of missing numbers that count."""
+        return {name: weight for name, weight in self.missing.items() if self.numeric[name]}
+
+    def in_words(self, written: Callable[[float], str] = in_points) -> str:
+        """What the distance between two people is, with all columns; `written` shows a distance in its unit.
+
+        Examples
+        --------
+        >>> TableMetric({"age": 0.01, "debt": 0}, {"job": 0.1}, units={"age": "years"}).in_words()
+        '1 point per 1 year of age, plus 10 points between two values of job'
+        """
+        numbers = []
+        for name, scale in zip(self.numeric, self._numbers.scales.tolist(), strict=False):
+            if scale >= NEGLIGIBLE:
+                one = Unit.of(self._unit(name)).one
+                per = (
+                    (written(scale), one.removeprefix("one "))
+                    if one
+                    else (written(0.01), _amount(0.01 / scale, self._unit(name)))
+                )
+                numbers.append(f"{per[0]} per {per[1]} of {name}")
+        parts = [together(numbers, self.p)] if numbers else []
+        for name, weight in self.categorical.items():
+            if weight:
+                most = "at most " if self._has_table(name) else ""
+                parts.append(f"{most}{written(weight)} between two values of {name}")
+        parts += [f"{written(w)} between a number and a blank in {name}" for name, w in self._absent.items() if w]
+        return ", plus ".join(parts) or "0 for everybody"
+
+    def __repr__(self) -> str:
+        weights, mismatch, absent = map(_shown, (self.numeric, self.categorical, self._absent))
         named: list[tuple[str, str]] = [("numeric", weights), ("mismatch", mismatch), ("missing", absent)]
         named += [
-            (kind, shortened([str(name) for name in part], most))
+            (kind, shortened([str(name) for name in part]))
             for kind, part in (("order", self.order), ("groups", self.groups), ("distances", self.distances))
         ]
         return f"TableMetric({'; '.join(f'{name}: {part}' for name, part in named if part)}; p={self.p:g})"
@@ -449,9 +479,9 @@ class TableMetric(Metric):
         return super()._both(a[matters], b[matters])
 
 
-def _shown(weights: Mapping[Any, float], most: int | None = 10) -> str:
-    """Weights by name; of more than `most`, only the first and the last."""
-    return shortened([f"{name}={weight:.6g}" for name, weight in weights.items()], most)
+def _shown(weights: Mapping[Any, float]) -> str:
+    """Weights by name; of many, only the first and the last."""
+    return shortened([f"{name}={weight:.6g}" for name, weight in weights.items()])
 
 
 def _key_of(shape: CategoryDistances) -> frozenset[Any]:

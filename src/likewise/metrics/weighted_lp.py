@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, short_repr
+from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, list_words, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.distance import root
 from likewise.kernel.metric import BoundMetric, bind
 from likewise.kernel.schema import ArrayEncoder, Encoder
 from likewise.metrics.base import Metric, first_labels, order_by_name
 from likewise.metrics.rounding import round_scale, round_weight
+from likewise.metrics.units import in_points
+
+_MOST_SHOWN = 10  # columns of a `repr`
 
 
 class WeightedLp(Metric):
@@ -157,20 +160,38 @@ class WeightedLp(Metric):
     def _key(self) -> tuple[Any, ...]:
         return self.p, self.feature_names, tuple(self.weights.tolist())
 
-    def _written(self, most: int | None) -> str:
+    def in_words(self, written: Callable[[float], str] = in_points) -> str:
+        """What the distance is, feature by feature.
+
+        Examples
+        --------
+        >>> WeightedLp({"age": 0.01, "debt": 0.05}).in_words()
+        'the sum of 1 point per 1 of age and 1 point per 0.2 of debt'
+        """
+        names = self.encoder().names
+        scales = zip(names, self.scales.tolist(), strict=True)
+        return together([f"{written(0.01)} per {0.01 / s:.3g} of {name}" for name, s in scales if s], self.p)
+
+    def __repr__(self) -> str:
         names = self.feature_names
         parts = [
             f"{weight:.6g}" if names is None else f"{names[i]}={weight:.6g}" for i, weight in enumerate(self.weights)
         ]
-        shown = shortened(parts, most)
+        shown = shortened(parts)
         return f"WeightedLp({f'[{shown}]' if names is None else shown}, p={self.p:g})"
 
 
-def shortened(parts: list[str], most: int | None) -> str:
-    """Join parts; of more than `most`, only the first and the last."""
-    if most is not None and len(parts) > most:
-        parts = [*parts[: most - 2], f"... {len(parts) - most + 1} more ...", parts[-1]]
+def shortened(parts: list[str]) -> str:
+    """Join parts; of more than 10, only the first and the last."""
+    if len(parts) > _MOST_SHOWN:
+        parts = [*parts[: _MOST_SHOWN - 2], f"... {len(parts) - _MOST_SHOWN + 1} more ...", parts[-1]]
     return ", ".join(parts)
+
+
+def together(parts: list[str], p: float) -> str:
+    """What differences in numbers are together, from what each of them is."""
+    how = {1.0: "the sum of ", np.inf: "the largest of "}.get(p, f"the norm with p = {p:g} of ")
+    return f"{how if len(parts) > 1 else ''}{list_words(parts)}"
 
 
 def check_exponent(p: float) -> float:

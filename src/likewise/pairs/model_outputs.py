@@ -96,6 +96,16 @@ class OutputLabels:
         """
         return self._with_unit(number(self.factor * difference, digits))
 
+    def between(self, low: float, high: float) -> str:
+        """Two ends of an interval, the unit once.
+
+        Examples
+        --------
+        >>> OutputLabels().between(0.01, 0.08), OutputLabels(False, limits=(300, 850)).between(0.01, 0.08)
+        ('1 to 8 points', '5.5 to 44')
+        """
+        return f"{number(self.factor * low, 4)} to {self.written(high)}"
+
     def at_most(self, bound: float) -> str:
         """A bound on differences, rounded up.
 

@@ -145,7 +145,7 @@ def _told_effect(found: Effect) -> dict[str, Any]:
     title = f"Who gains (favourable: {found.favourable})" if found.favourable else "Who gets the higher score"
     moved = found.directions[found.directions["largest"] > 0]
     directions = (
-        (first, other, told(mean), f"{told(low)} to {told(high)}" if low == low else "", words.percent(share))
+        (first, other, told(mean), found.labels.between(low, high) if low == low else "", words.percent(share))
         for first, other, mean, low, high, share, *_ in moved.to_numpy().tolist()
     )
     ends = ["Value", "Instead of", "On average", "In the population, at 95%", "Share of people"]
