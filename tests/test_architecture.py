@@ -102,6 +102,7 @@ ASKING = {"predict", "predict_proba", "decision_function"}
 ASKS = {
     "ask.py": "the one place",
     "inspection/external_models.py": "makes models of boosters, which answer by their own predict",
+    "inspection/baselines.py": "models that it has fitted itself",
     "auditing/matched_pairs.py": "models of who is in a group, which it has fitted itself",
     "scorecard/points.py": "a card of likewise",
     "scorecard/prices.py": "cards of likewise",

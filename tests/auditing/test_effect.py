@@ -318,15 +318,14 @@ def excess_by_brute_force(model, metric):
     return float((gaps - metric.pairwise(EVERYBODY)).max())
 
 
-@pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("name", ["tree", "boosting", "forest"])
-def test_the_excess_of_trees_over_a_metric(name, p):
+def test_the_excess_of_trees_over_a_metric(name):
     X, y = people(20)
-    metric = TableMetric(METRIC.numeric, METRIC.categorical, p=p)
+    metric = TableMetric(METRIC.numeric, METRIC.categorical)
     model = make_pipeline(one_hot(), SKLEARN_TREES[name]).fit(X, y)
     truth, excess = excess_by_brute_force(model, metric), effect(model, X, "sex", metric, max_seconds=20).excess
     assert excess.found == pytest.approx(truth, abs=1e-4)
-    assert truth <= excess.proven <= truth + (1e-3 if p == 1 else 0.2)
+    assert truth <= excess.proven <= truth + 1e-3
     assert excess.difference - excess.distance == pytest.approx(excess.found)
 
 
@@ -548,7 +547,7 @@ def test_words_are_within_rounding_whatever_the_tolerance():
     X, y = people(0)
     made = effect(DecisionTreeClassifier(max_depth=2).fit(X[["age"]], y), X[["age"]], "age")
     claim = Claim(SimpleNamespace(), (0,), shares=True)
-    proofs = [by_formula(claim, size, "a formula") for size in (0.20029, 0.2 + 1e-10, 0.000499, 1e-10)]
+    proofs = [by_formula(claim, size, "a formula") for size in (0.20029, 0.2 + 1e-10, 0.0005 - 1e-9, 1e-10)]
     result = replace(made, found=0.2, proof=proofs[0], tolerance=0.001, rounding=1e-9)
     assert result.meets
     assert result.headline.endswith("and by no more than 20.03 points for anybody in the domain")
