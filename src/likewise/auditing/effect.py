@@ -19,8 +19,8 @@ from likewise._typing import FloatArray
 from likewise._validation import BOOL, check_count, check_output_range, check_positive, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
-from likewise.auditing.coordinate_ascent import DRAWN, CoordinateAscent, drawn_pairs, random_pairs, worst_of
-from likewise.auditing.excess import Excess, smallest_excess
+from likewise.auditing.coordinate_ascent import worst_pair
+from likewise.auditing.excess import Excess, proof_pairs, smallest_excess
 from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError, UnprovableError
 from likewise.kernel.proof import Proof, against
@@ -385,29 +385,14 @@ def _worst(
     limits: Limits,
 ) -> tuple[float, FloatArray, FloatArray, str]:
     """The worst pair, and what was searched for it: nothing, if the proof has one that reaches the bound."""
-    a, b = (
-        np.concatenate([part, *(pair[i : i + 1] for pair in map(np.stack, proof.pairs))])
-        for i, part in enumerate(starts)
-    )
-    if len(a):
-        fine = space.holds(a) & space.holds(b)
-        a, b = a[fine], b[fine]
+    a, b = (np.concatenate(side) for side in zip(starts, proof_pairs(space, proof), strict=True))
     best, first, second, searched = -1.0, np.empty(0), np.empty(0), ""
     if len(a):
         values = space.differences(a, b)
         i = int(values.argmax())
         best, first, second = float(values[i]), a[i], b[i]
     if proof.proven is None or proof.proven - best > limits.tolerance:
-        n_drawn = int(DRAWN * n_queries)
-        drawn_a, drawn_b, searched = drawn_pairs(space, columns, rng, n_drawn)
-        drawn_a, drawn_b, _ = worst_of(space.differences, drawn_a, drawn_b, _STARTS)
-        more_a, more_b = random_pairs(space, columns, rng, 4 * _STARTS)
-        more_a, more_b = np.concatenate([drawn_a, more_a]), np.concatenate([drawn_b, more_b])
-        a = more_a if not len(a) else np.concatenate([a, more_a])
-        b = more_b if not len(b) else np.concatenate([b, more_b])
-        search = CoordinateAscent(space, list(columns), space.differences, n_queries - n_drawn, rng)
-        value, p, q = search.run(a, b)
-        searched += f", and {n_queries - n_drawn - search.n_queries:,} by climbing from the worst"
+        value, p, q, searched = worst_pair(space, columns, space.differences, (a, b), _STARTS, n_queries, rng)
         if value > best:
             best, first, second = value, p, q
     if not len(first):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.auditing.coordinate_ascent import DRAWN, CoordinateAscent, drawn_pairs, random_pairs, worst_of
+from likewise.auditing.coordinate_ascent import worst_pair
 from likewise.auditing.exchange import shown_pair
 from likewise.kernel.proof import Proof, against
 from likewise.metrics.base import Metric
@@ -16,7 +16,7 @@ from likewise.verification.base import InputSpace
 from likewise.verification.search import Limits
 from likewise.verification.upper_bound import prove_excess
 
-_N_STARTS = 48  # pairs from which a search starts
+_DRAWN = 24  # of the pairs drawn from the domain, from which a search starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,16 +67,8 @@ def smallest_excess(
         return space.differences(a, b) - distance(a, b)
 
     proof = prove_excess(space, bound, limits)
-    n_drawn = int(DRAWN * n_queries)
-    a, b, searched = drawn_pairs(space, everything, rng, n_drawn)
-    a, b, _ = worst_of(objective, a, b, _N_STARTS // 2)
-    more = random_pairs(space, everything, rng, _N_STARTS)
-    a, b = np.vstack([a, more[0]]), np.vstack([b, more[1]])
-    for p, q in proof.pairs:
-        a, b = np.vstack([p, a]), np.vstack([q, b])
-    search = CoordinateAscent(space, everything, objective, n_queries - n_drawn, rng)
-    value, p, q = search.run(a, b)
-    searched += f", and {n_queries - n_drawn - search.n_queries:,} by climbing from the worst"
+    a, b = proof_pairs(space, proof)
+    value, p, q, searched = worst_pair(space, everything, objective, (a, b), _DRAWN, n_queries, rng)
     if not value > 0:
         return Excess(0.0, None, 0.0, 0.0, proof, searched)
     found = float(objective(p[None], q[None])[0])
@@ -84,3 +76,9 @@ def smallest_excess(
     shown = shown_pair(space, p, q)
     gap, away = float(space.differences(p[None], q[None])[0]), float(distance(p[None], q[None])[0])
     return Excess(max(0.0, found), shown, gap, away, proof, searched)
+
+
+def proof_pairs(space: InputSpace, proof: Proof) -> tuple[FloatArray, FloatArray]:
+    """The pairs of a proof, as encoded people a and b."""
+    pairs = np.array(proof.pairs).reshape(-1, 2, space.rows.shape[1])
+    return pairs[:, 0], pairs[:, 1]
