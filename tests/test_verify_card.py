@@ -189,6 +189,10 @@ FALSIFICATIONS = {
     "a category that is a list": lambda c: column(c, "region")["categories"][0].update(value=["north"]),
     "huge points that cancel": lambda c: cancel(c, 2.0**70),
     "huge points that cancel, on a coarse grid": lambda c: cancel(c, 2.0**70) or c.update(bits=-20),
+    "points of two columns that are huge together": lambda c: [
+        column(c, name).update(points=[0.7 * 2.0 ** (53 - c["bits"])] * len(column(c, name)["knots"]))
+        for name in ("age", "income")
+    ],
     "sums that double precision rounds": lambda c: c.update(bits=c["bits"] + 8),
     "a negative weight off the card": lambda c: weight(c, "race").update(weight=-0.1),
     "a negative weight of blanks": lambda c: weight(c, "income").update(missing=-0.1),
@@ -302,7 +306,14 @@ def test_files_that_are_not_there_or_no_cards_are_said_in_a_line(tmp_path, capsy
     assert len(capsys.readouterr().out.splitlines()) == 4
 
 
-POOLS = [[30, 2.5, "b", None], [True, False], [0, 1], ["True", "true", "b"], [1.0, 2.5]]
+POOLS = [
+    [30, 2.5, "b", None],
+    [True, False],
+    [0, 1],
+    ["True", "true", "b"],
+    ["True", "true", "false", 0, 1],
+    [1.0, 2.5],
+]
 CELLS = [
     "30",
     "30.0",
