@@ -193,6 +193,9 @@ FALSIFICATIONS = {
         column(c, name).update(points=[0.7 * 2.0 ** (53 - c["bits"])] * len(column(c, name)["knots"]))
         for name in ("age", "income")
     ],
+    "a column that may be absent, with distances": lambda c: c["metric"].update(
+        absent=[{"column": "sex", "kind": "categorical", "weight": 0.0, "missing": None, "distances": [[0.0]]}]
+    ),
     "sums that double precision rounds": lambda c: c.update(bits=c["bits"] + 8),
     "a negative weight off the card": lambda c: weight(c, "race").update(weight=-0.1),
     "a negative weight of blanks": lambda c: weight(c, "income").update(missing=-0.1),
@@ -235,6 +238,7 @@ def test_control_the_card_that_is_falsified_below_is_proven(card):
     assert len(FALSIFICATIONS) >= 20
     same = copy.deepcopy(card)
     distances(same, lambda found: None)
+    same["metric"]["absent"] = [{"column": "sex", "kind": "categorical", "weight": 0.0, "missing": None}]
     prove(same)
 
 
