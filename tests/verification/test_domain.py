@@ -225,3 +225,36 @@ def test_a_rule_holds_for_sums_of_decimals_that_are_rounded(size):
         for people, holds in ((X, True), (more, False)):
             assert (domain.keeps_rules(people.to_numpy(), ["a", "b", "c"]) == holds).all()
             assert (space.keeps_rules(people.to_numpy()) == holds).all()
+
+
+def test_who_is_in_a_domain_does_not_depend_on_how_people_are_coded():
+    """Blanks, steps, sums of columns, and 0/1 columns of which one is 1, as tables and as codes."""
+    rng = np.random.default_rng(0)
+    columns = {
+        "a": NumericDomain(0.5, 8, 0.5, blank=True),
+        "b": NumericDomain(-1, 4, blank=True),
+        "kind": CategoricalDomain(("x", "y"), blank=True),
+        **{name: NumericDomain(0, 1, 1) for name in ("red", "green", "blue")},
+    }
+    domain = Domain(columns).with_rules("a <= 2 * b + 3", "green + a <= 7", "red + green + blue == 1")
+    n = 3000
+    numbers = {"a": np.round(rng.uniform(-1, 9, n) * 4) / 4, "b": rng.uniform(-2, 5, n)}
+    X = pd.DataFrame({name: np.where(rng.random(n) < 0.2, np.nan, values) for name, values in numbers.items()})
+    X["kind"] = rng.choice(["x", "y", "z", None], n)
+    X[["red", "green", "blue"]] = np.eye(3)[rng.integers(0, 3, n)]
+    holds = domain.holds(X)
+    space = InputSpace.of(lambda table: np.zeros(len(table)), X, domain=domain)
+    assert [name for name, held in zip(space.names, space.held, strict=True) if "green" in str(held)]
+    np.testing.assert_array_equal(space.holds(space.rows), holds)
+    blank = X[["a", "b"]].isna().any(axis=1).to_numpy()
+    for kind in (blank, ~blank):  # controls
+        assert holds[kind].any()
+        assert not holds[kind].all()
+
+
+@pytest.mark.parametrize(("bits", "members"), [({}, "abc"), ({"a": (0, 0)}, "bc"), ({"b": (1, 1)}, "b")])
+def test_the_one_of_a_set_is_a_member_that_may_be_1_beside_others_that_may_be_0(bits, members):
+    columns = {name: NumericDomain(*bits.get(name, (0, 1)), 1) for name in "abc"}
+    X = pd.DataFrame(np.eye(3), columns=[*"abc"]).iloc[[1, 1]]
+    space = InputSpace.of(lambda table: np.zeros(len(table)), X, domain=Domain(columns).with_rules("a + b + c == 1"))
+    assert [held.values for held in space.held] == [tuple(members)]
