@@ -65,6 +65,9 @@ def test_positions_of_floats_ascend_with_them(a, b):
         ("debt <= income", {"debt": 1, "income": -1}, 0),
         ("debt >= income", {"debt": -1, "income": 1}, 0),
         ("2 * debt + 3 <= income - 4", {"debt": 2, "income": -1}, -7),
+        ("debt >= 3", {"debt": -1}, -3),
+        ("debt + 2 >= income - 4", {"debt": -1, "income": 1}, 6),
+        ("2 - debt == 1", {"debt": -1}, -1),
         ("debt + 2 * debt - income <= 3 * income - debt", {"debt": 4, "income": -4}, 0),
         ("`other costs` + 0.5 rent <= 1e3", {"other costs": 1, "rent": 0.5}, 1000),
     ],
@@ -82,6 +85,15 @@ def test_rules_are_read(text, coefficients, bound):
 def test_rules_that_are_none(text):
     with pytest.raises(InvalidInputError, match="A rule must"):
         Rule.parse(text)
+
+
+def test_a_rule_about_one_member_of_a_set_leaves_it_a_set():
+    kinds = ["kind_a", "kind_b", "kind_c"]
+    X = pd.DataFrame(np.eye(3)[np.arange(60) % 3], columns=kinds).assign(age=30.0)
+    columns = {"age": NumericDomain(0, 99, 1), **dict.fromkeys(kinds, NumericDomain(0, 1, 1))}
+    one, two = (Domain(columns).with_rules(r).with_one_hot(X) for r in ("20 * kind_a <= age", "kind_a + kind_b <= 2"))
+    assert [[*each.members] for each in one.one_hot] == [kinds]
+    assert two.one_hot == []  # it says that both may be 1
 
 
 def test_rules_hold_for_people_of_whom_all_is_known():
