@@ -102,6 +102,7 @@ ASKING = {"predict", "predict_proba", "decision_function"}
 ASKS = {
     "ask.py": "the one place",
     "inspection/external_models.py": "makes models of boosters, which answer by their own predict",
+    "inspection/baselines.py": "models that it has fitted itself",
     "auditing/matched_pairs.py": "models of who is in a group, which it has fitted itself",
     "scorecard/points.py": "a card of likewise",
     "scorecard/prices.py": "cards of likewise",
@@ -149,7 +150,7 @@ def test_control_a_model_that_is_asked_elsewhere_is_caught(line):
 
 # -- one place that makes guarantees -----------------------------------------------------------------------------------
 
-SEALED = {"Guarantee", "BoundMetric"}
+SEALED = {"Guarantee", "Proof", "BoundMetric"}
 LEAVES = {"exceptions", "_typing", "_frozen", "_html", "_validation", "kernel"}
 
 
@@ -174,9 +175,16 @@ def test_only_the_kernel_makes_guarantees_and_it_rests_on_nothing_else_of_ours(p
 
 
 def test_control_a_guarantee_that_is_made_elsewhere_is_caught():
-    for line in ("Guarantee(m, c)", "g = kernel.Guarantee(m)", "BoundMetric(d)", "Guarantee.__new__(Guarantee)"):
+    for line in (
+        "Guarantee(m, c)",
+        "g = kernel.Guarantee(m)",
+        "BoundMetric(d)",
+        "Proof(0.1, how)",
+        "Guarantee.__new__(Guarantee)",
+    ):
         assert list(made(line)) == [1]
     assert list(made("from likewise.kernel.guarantee import SEAL, Guarantee")) == [1]
+    assert list(made("from likewise.kernel.proof import SEAL as mine")) == [1]
     assert list(made("from likewise.kernel.guarantee import Guarantee\nx: Guarantee = rules.constant(m, c)")) == []
     assert {*imported_packages("def f():\n    from likewise.metrics.base import Metric")} - LEAVES == {"metrics"}
 

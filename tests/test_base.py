@@ -204,10 +204,9 @@ def test_a_frozen_model_is_asked_by_name_whatever_the_order_in_fit(metric):
     np.testing.assert_array_equal(*scores)
 
 
-@pytest.mark.parametrize("p", [1, 2])
-def test_hidden_columns_may_be_missing_or_absent_whatever_the_model_takes(p):
+def test_hidden_columns_may_be_missing_or_absent_whatever_the_model_takes():
     people = pd.DataFrame({"a": X[:, 0], "h": X[:, 1]})
-    metric = TableMetric({"a": 0.2, "h": 0.0}, p=p)
+    metric = TableMetric({"a": 0.2, "h": 0.0})
     for inner in (FrozenEstimator(LogisticRegression().fit(people.to_numpy(), Y)), DecisionTreeClassifier()):
         model = SmoothedClassifier(inner, metric=metric, random_state=0).fit(people, Y)
         scores = model.predict_proba(people)

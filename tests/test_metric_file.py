@@ -19,7 +19,6 @@ def metric_of(seed):
     return TableMetric(
         {"pay": float(rng.uniform(1e-6, 1e-4)), "cards": 0.031, "grade": share(), "race_code": 0},
         {"job": share(), "region": share(), "race": 0, "town": 0},
-        p=[1, 2, np.inf][seed % 3],
         missing={"pay": share(), "race_code": 0.5},
         units={"pay": "$1000", "cards": "1 card", "job": "kind of work"},
         order={"grade": ["low", "mid", "high"]},
@@ -96,7 +95,6 @@ def test_the_domain_of_a_file_is_completed_from_people_and_keeps_the_rules_on_co
 
 
 EDITS = {
-    "p": ("p = 2", "p = 3"),
     "a weight": ("cards = 0.031", "cards = 0.03"),
     "a category": ("town = 0", "town = 0.1"),
     "a blank": ("race_code = 0.5", "race_code = 0.6"),
@@ -121,6 +119,16 @@ def test_a_file_that_people_have_edited_says_so(edit, tmp_path):
     # A reason for a weight of 0 goes with it; a protected column keeps its own.
     assert found.not_used == (() if edit == "a category" else ("town",))
     assert set(found.protected) == {"race_code", "race"}
+
+
+@pytest.mark.parametrize("p", ["2", "inf", "1.5", "true"])
+def test_other_exponents_are_refused_with_what_to_do(p, tmp_path):
+    """Version 0.2 took them."""
+    path = written(tmp_path, file_of(1))
+    path.write_text(path.read_text(encoding="utf-8").replace("p = 1", f"p = {p}"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"m.toml, line 3: p must be 1, .* Write p = 1, and review") as error:
+        read_metric_file(path)
+    assert "\n" not in str(error.value)
 
 
 def test_units_and_comments_are_no_part_of_the_weights(tmp_path):

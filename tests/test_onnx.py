@@ -29,7 +29,6 @@ METRIC = TableMetric(
     {"region": 0.2, "code": 0.1, "race": 0},
     missing=dict.fromkeys([*NUMBERS, "grade"], 0.3),
 )
-L2 = METRIC.with_params(p=2.0)
 
 
 def people(n=300, seed=0):
@@ -48,14 +47,13 @@ def people(n=300, seed=0):
     return X, (0.05 * X["income"] + 0.8 * (X["region"] == "north") + X["code"] + rng.normal(size=n)).to_numpy()
 
 
-def fitted(kind, p=1.0, seed=0):
+def fitted(kind, seed=0):
     X, score = people(seed=seed)
-    metric = METRIC.with_params(p=p)
     if kind == "regression":
-        return AdditiveRegressor(metric, penalty=1e-4).fit(X, score)
+        return AdditiveRegressor(METRIC, penalty=1e-4).fit(X, score)
     n_classes = 4 if kind == "several" else 2
     y = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
-    model = AdditiveClassifier(metric, penalty=1e-4, link="clip" if kind == "clip" else "logistic").fit(X, y)
+    model = AdditiveClassifier(METRIC, penalty=1e-4, link="clip" if kind == "clip" else "logistic").fit(X, y)
     return model.in_points() if kind == "points" else model
 
 
@@ -97,10 +95,9 @@ def outputs_of(model, X):
     return model.predict(X)[:, None] if isinstance(model, AdditiveRegressor) else model.predict_proba(X)
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0])
 @pytest.mark.parametrize("kind", ["two", "several", "clip", "regression", "points"])
-def test_a_card_agrees_to_within_its_bound_on_hostile_people(kind, p):
-    card = fitted(kind, p)
+def test_a_card_agrees_to_within_its_bound_on_hostile_people(kind):
+    card = fitted(kind)
     X, exported = hostile(card), card.to_onnx()
     found, metadata = run(exported, feed(exported, X))
     bound = float(metadata[ERROR_BOUND])
@@ -233,7 +230,7 @@ def probabilities_of(link, scores, factors):
     return np.where(scores >= 0, pair, pair[:, ::-1])
 
 
-def network(link, widths, seed=0, metric=L2, columns=slice(None)):
+def network(link, widths, seed=0, metric=METRIC, columns=slice(None)):
     X = people(60, seed)[0].loc[:, columns]
     encoded = metric.encode_rows(X)
     columns = metric.bind(encoded.encoder)

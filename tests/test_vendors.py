@@ -4,14 +4,18 @@ Everybody there can be is one of 396 people, so that whatever the commands say o
 population that the table was drawn from, or of the table, is computed here by asking the known function.
 """
 
+import html
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
 from click.testing import CliRunner
+from scipy import sparse
+from scipy.optimize import linprog
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -201,6 +205,60 @@ def check_review(loans, text, told):
         assert row["n_pairs"] == mine.sum()
 
 
+def check_within(loans, told, within, weight):
+    """The same with comparators within a distance, in the unit of the scores: pairs by hand."""
+    denied, approved = (np.flatnonzero(loans["decision"] == word) for word in ("denied", "approved"))
+    i, j = np.meshgrid(denied, approved, indexing="ij")
+    near = weight * distances(loans, i.ravel(), j.ravel()).reshape(i.shape) <= within + 1e-9
+    assert told["n_pairs"] == near.sum() > 0
+    assert told["n_files"] == near.any(axis=1).sum()
+
+
+def transport(loans):
+    """Largest difference of the means of women and men that any function within the metric has: a linear program."""
+    women, men = (np.flatnonzero(loans["sex"] == sex) for sex in "fm")
+    i, j = np.meshgrid(women, men, indexing="ij")
+    cost = np.minimum(1, distances(loans, i.ravel(), j.ravel()))
+    n, m = len(women), len(men)
+    shares = sparse.vstack([sparse.kron(sparse.eye(n), np.ones(m)), sparse.kron(np.ones(n), sparse.eye(m))])
+    found = linprog(cost, A_eq=shares, b_eq=np.concatenate([np.full(n, 1 / n), np.full(m, 1 / m)]), method="highs")
+    return found.fun
+
+
+def section(page, name):
+    """The text of a section of a page."""
+    found = re.search(rf'<section id="{name}".*?</section>', page, re.DOTALL)
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", found[0])).split())
+
+
+def check_page(truth, loans, page, unit, suffix):
+    """What the page says of sex: gaps of means beside what the metric allows, the worst pair, and files by group."""
+    text = section(page, "hidden")
+    scores = unit * truth(loans)
+    gap = abs(scores[loans["sex"] == "f"].mean() - scores[loans["sex"] == "m"].mean())
+    limit = 100 * transport(loans)  # of a range from 0 to 100, or in points
+    told = numbers(
+        rf"Mean outputs of f and of all others differ by (\S+?){suffix}, .*?(?:than the|up to) ([\d.]+){suffix} ", text
+    )
+    assert told == pytest.approx([gap, limit], rel=5e-3)
+    assert ("more than the" in text) == (gap > limit)
+    assert ("neither that the model exceeds the metric nor that it keeps to it" in text) == (gap <= limit)
+    assert ("points" in text) == bool(suffix)
+    worst = unit * effects(truth, EVERYBODY).max()
+    if worst == 0:
+        assert "get different outputs (proven)" in text
+    else:
+        assert numbers(rf"by (\S+?){suffix} for the worst pair found", text) == pytest.approx([worst], rel=1e-3)
+    denied, approved = (loans[loans["decision"] == word] for word in ("denied", "approved"))
+    women, men = denied[denied["sex"] == "f"], approved[approved["sex"] == "m"].to_dict("records")
+    hits = [
+        sum(x["income"] <= w["income"] and x["debt"] >= w["debt"] and x["region"] == w["region"] for x in men)
+        for w in women.to_dict("records")
+    ]
+    row = numbers(r" f m ([\d,]+) ([\d,]+) [\d.]+% ([\d,]+) ", section(page, "review"))
+    assert row == [len(women), np.count_nonzero(hits), sum(hits)]
+
+
 def as_told(*words):
     """What is read, and the same in JSON."""
     return as_read(run(*words)), json.loads(run(*words, "--json").stdout)
@@ -276,6 +334,17 @@ def test_all_that_is_printed_about_a_vendor_is_true(tmp_path, monkeypatch, name)
     check_audit(loans, told, text, 0.01 if number else 1, empty=empty, truth=truth)
     text, told = as_told("review", "loans.csv", "--decisions", "decision", *COMPARE, "--groups", "sex", "--id", "id")
     check_review(loans, text, told)
+    for within in (3, 6):
+        near = ["--metric", "metric.toml", "--within", within]
+        read, told = as_told("review", "loans.csv", "--decisions", "decision", *near, "--id", "id")
+        check_within(loans, told, within, 100)
+        assert f"who is within a distance of {within}{suffix};" in read
+        assert told == as_told("audit", "loans.csv", "--review", "--decisions", "decision", *near, "--id", "id")[1]
+    sides = ["--decisions", "decision", *COMPARE]
+    assert as_told("audit", "loans.csv", "--review", *sides, "--review-groups", "sex")[1]["groups"]
+    page = ["--scores", "score", "--metric", "metric.toml", "--id", "id", *sides, "--groups", "sex"]
+    assert "reproduces the scores of all 300" in as_read(run("report", "vendor.skops", "loans.csv", *page))
+    check_page(truth, loans, Path("report.html").read_text(encoding="utf-8"), unit, suffix)
     reveal = ["--range", 0, 100] if number else []
     words = [
         "metric",
@@ -342,5 +411,14 @@ def test_the_examination_can_fail(tmp_path, monkeypatch):
             check_effect(other, loans, text, 100, " points")
         with pytest.raises(AssertionError):
             check_excess(other, text, 100, " points")
+    page = ["--metric", "metric.toml", "--id", "id", "--decisions", "decision", *COMPARE, "--groups", "sex"]
+    run("report", "vendor.skops", "loans.csv", "--scores", "score", *page)
+    page_text = Path("report.html").read_text(encoding="utf-8")
+    check_page(planted, loans, page_text, 100, " points")
+    for other in (deserved, in_corner):
+        with pytest.raises(AssertionError):
+            check_page(other, loans, page_text, 100, " points")
+    refused = run("report", "vendor.skops", "loans.csv", "--scores", "income", "--force", *page, code=2)
+    assert "does not reproduce --scores income" in refused.stderr
     refused = run("effect", "loans.csv", *MODEL, "--column", "sex", "--scores", "income", code=2)
     assert "does not reproduce --scores income" in refused.stderr

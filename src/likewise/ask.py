@@ -179,6 +179,11 @@ class Spelling:
     wide: pd.Series[Any]
     occurs: BoolArray
 
+    @property
+    def widens(self) -> bool:
+        """Whether a code that nobody has takes another dtype."""
+        return bool(self.wide.dtype != self.given.dtype)
+
     @classmethod
     def of(cls, column: CategoricalColumn | NumericColumn, given: pd.Series[Any]) -> Spelling:
         """How people spell the categories of a column."""
@@ -313,7 +318,8 @@ class Ask:
         wide, columns = bool(self._rare(rows).any()), {}
         for i, column in enumerate(self.encoder.columns):
             if i in self._spellings:
-                values = self._spellings[i].wide if wide else self._spellings[i].given
+                spelling = self._spellings[i]
+                values = spelling.wide if wide or not spelling.widens else spelling.given
                 columns[column.name] = values.take(_places(column, rows[:, i])).reset_index(drop=True)
             else:
                 columns[column.name] = self._numbers(column.name, rows[:, i])
@@ -390,10 +396,11 @@ class Ask:
         return numbers.astype(kind) if are_whole else numbers
 
     def _rare(self, rows: FloatArray) -> BoolArray:
-        """Who has a category that none of the people has."""
+        """Who has a category that none of the people has, and that their dtype does not hold."""
         rare = np.zeros(len(rows), dtype=bool)
         for i, spelling in self._spellings.items():
-            rare |= ~spelling.occurs[_places(self.encoder.columns[i], rows[:, i])]
+            if spelling.widens:
+                rare |= ~spelling.occurs[_places(self.encoder.columns[i], rows[:, i])]
         return rare
 
     @cached_property

@@ -353,6 +353,14 @@ class _Sections:
                 if column not in columns:
                     self.refuse(section, column, f"{column!r} has no weight in this metric.")
         given = self._without_odds(given)
+        p = given.pop("p", 1)
+        if p != 1 or isinstance(p, bool):
+            self.refuse(
+                None,
+                "p",
+                f"p must be 1, so that the distances of columns add up; got {p!r}. Write p = 1, and review the weights "
+                "under [numeric]: with another p they stood inside a power.",
+            )
         try:
             return TableMetric(**given | {"missing": given.get("missing") or "refuse"})
         except (TypeError, ValueError) as error:
@@ -361,15 +369,14 @@ class _Sections:
 
     def _without_odds(self, given: dict[str, Any]) -> dict[str, Any]:
         """The same with weights in place of odds, such as "5% of odds per $1,000"."""
-        units, p = given.get("units", {}), given.get("p", 1)
-        power = 1 if p == float("inf") else p
+        units = given.get("units", {})
         for section in WEIGHT_SECTIONS:
             for column, value in given.get(section, {}).items():
                 if isinstance(value, str):
                     given = {**given, section: dict(given[section])}
                     try:
                         scale = scale_of_phrase(value, column, str(units.get(column, "")))
-                        given[section][column] = scale**power if section == "numeric" else min(1.0, scale)
+                        given[section][column] = scale if section == "numeric" else min(1.0, scale)
                     except (TypeError, ValueError) as error:
                         self.refuse(section, column, str(error))
         return given

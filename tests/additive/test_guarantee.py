@@ -8,24 +8,22 @@ from hypothesis import strategies as st
 from likewise import WeightedLp
 from likewise.additive.scorer import AdditiveScorer
 from likewise.additive.shapes import constrain, on_grid
-from likewise.kernel.distance import dual
 from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from parts import of_parts
 from promised import unchecked
 
-PS = [1.0, 1.5, 2.0, 3.0, np.inf]
-PAIRS = 25_000  # per example; with 8 examples for each of 5 exponents: a million
+PAIRS = 25_000  # per example; with 40 examples: a million
 ROUNDING = 1e-12
 
 
-def columns(rng, p):
+def columns(rng):
     """Three numbers, one that may be missing, two categories, and one of each that must not matter."""
     scales = np.array([*10.0 ** rng.uniform(-3, 1, 4), *rng.uniform(0.05, 1, 2), 0.0, 0.0])
     is_number = np.array([True, True, True, True, False, False, True, False])
     missing = np.where(np.arange(8) == 3, rng.uniform(0.05, 1), np.where(np.arange(8) == 6, 0.0, np.nan))
-    return of_parts(scales, is_number, missing, p)
+    return of_parts(scales, is_number, missing, 1.0)
 
 
 def random_shapes(rng, weights, unit, n_functions):
@@ -45,7 +43,7 @@ def random_shapes(rng, weights, unit, n_functions):
 
 def scorer_of(model, link):
     """No rule has seen it: what the guarantee says is to be found out here."""
-    scorer = AdditiveScorer(model, link, np.ones((len(model.intercepts), 8)), None)
+    scorer = AdditiveScorer(model, link, None)
     return unchecked(scorer, WeightedLp([1.0]), curve=LINKS[link].curve)
 
 
@@ -80,10 +78,9 @@ def random_pairs(rng, weights, n):
 
 
 def steepest_pairs(model, weights, n):
-    """Pairs along the direction in which all shapes are steepest, around a person with a score in the middle."""
+    """Pairs along the column whose shape is steepest for its weight, around a person with a score in the middle."""
     middle, direction = np.zeros(8), np.zeros(8)
     middle[weights.is_number] = 0.0
-    room, q = np.inf, dual(weights.p)
     slopes = {}
     for shape in model.shapes:
         if shape.knots is None:
@@ -92,17 +89,10 @@ def steepest_pairs(model, weights, n):
         k = int(np.argmax(np.abs(rises)))
         middle[shape.column] = (shape.knots[k] + shape.knots[k + 1]) / 2
         slopes[shape.column] = (rises[k], (shape.knots[k + 1] - shape.knots[k]) / 2)
-    shares = np.array([abs(slope) / weights.scales[i] for i, (slope, _) in slopes.items()])
-    # Equality in Hölder's inequality: scaled steps proportional to shares^(q - 1); for p = 1 in the steepest column
-    # alone.
-    steps = (shares == shares.max()) * 1.0 if np.isinf(q) else (shares / shares.max()) ** (q - 1)
-    if weights.p == 1:
-        steps = np.eye(len(shares))[np.argmax(shares)]
-    for step, (i, (slope, half)) in zip(steps, slopes.items(), strict=True):
-        direction[i] = np.sign(slope) * step / weights.scales[i]
-        if direction[i]:
-            room = min(room, half / abs(direction[i]))
-    sizes = room * np.linspace(0.01, 1, n)[:, None]
+    steepest = max(slopes, key=lambda i: abs(slopes[i][0]) / weights.scales[i])
+    slope, half = slopes[steepest]
+    direction[steepest] = np.sign(slope)
+    sizes = half * np.linspace(0.01, 1, n)[:, None]
     return middle - sizes * direction, middle + sizes * direction, middle
 
 
@@ -111,12 +101,11 @@ def excess(scorer, weights, a, b):
     return differences - scorer.guarantee.curve.bound(weights.distances(a, b))
 
 
-@pytest.mark.parametrize("p", PS)
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), link=st.sampled_from(["logistic", "softmax", "probit", "clip"]))
-def test_no_pair_exceeds_the_promise(p, seed, link):
+def test_no_pair_exceeds_the_promise(seed, link):
     rng = np.random.default_rng(seed)
-    weights, unit = columns(rng, p), LINKS[link].unit
+    weights, unit = columns(rng), LINKS[link].unit
     n_functions = 3 if link == "softmax" else 1
     shapes = random_shapes(rng, weights, unit, n_functions)
     model = constrain(rng.normal(size=n_functions), shapes, weights, unit)
@@ -139,20 +128,18 @@ def centred(model, weights):
     return SumOfShapes(weights, model.intercepts - score[0], model.shapes, model.bits)
 
 
-@pytest.mark.parametrize("p", PS)
-def test_a_model_at_its_limits_reaches_the_bound(p):
+def test_a_model_at_its_limits_reaches_the_bound():
     rng = np.random.default_rng(1)
-    weights = columns(rng, p)
+    weights = columns(rng)
     model = at_its_limits(rng, weights, 4.0)
     assert model.used(4.0)[0] == pytest.approx(1, abs=1e-9)
     found = excess(scorer_of(model, "logistic"), weights, *steepest_pairs(model, weights, 100)[:2])
     assert found.max() == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("p", PS)
-def test_control_slopes_one_percent_above_the_limit_are_found(p):
+def test_control_slopes_one_percent_above_the_limit_are_found():
     rng = np.random.default_rng(2)
-    weights = columns(rng, p)
+    weights = columns(rng)
     model = at_its_limits(rng, weights, 4.0)
     steeper = on_grid(
         weights, model.intercepts, [Shape(s.column, s.knots, 1.01 * s.values, None) for s in model.shapes]
@@ -165,7 +152,7 @@ def test_control_slopes_one_percent_above_the_limit_are_found(p):
 
 def test_control_levels_one_percent_too_far_apart_are_found():
     rng = np.random.default_rng(3)
-    weights = columns(rng, 1.0)
+    weights = columns(rng)
     half = 2.02 * weights.scales[4]
     model = on_grid(weights, np.zeros(1), [Shape(4, None, np.array([[-half, half]]), np.zeros(1))])
     a, b = np.zeros((1, 8)), np.zeros((1, 8))

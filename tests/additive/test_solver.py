@@ -40,10 +40,8 @@ def columns(p=1.0, missing=np.nan):
 def problem_of(rows, weights, loss, *, penalty=1e-3, signs=None, unit=4.0):
     n = len(rows)
     parts = bin_columns(rows, np.full(n, 1 / n), weights, 6)
-    budgets = np.ones(4) if weights.p == 1 else None
-    return Objective(
-        Layout(parts, weights, unit, signs or {}, budgets), loss, np.full(n, 1 / n), np.full(len(parts), penalty), n
-    )
+    layout = Layout(parts, weights, unit, signs or {})
+    return Objective(layout, loss, np.full(n, 1 / n), np.full(len(parts), penalty), n)
 
 
 def best(problem):
@@ -81,13 +79,6 @@ def reference(problem, start):
     value, _ = dense(problem)
     limits = problem.layout.limits(problem.loss.n_functions)
     constraints = [LinearConstraint(limits.rows.toarray(), -np.inf, limits.highest)]
-    for ball in limits.balls:
-        constraints.append(
-            {
-                "type": "ineq",
-                "fun": lambda x, ball=ball: 1 - (np.maximum(x[ball], 0) ** limits.q).sum(),
-            }
-        )
     return minimize(
         value, start.ravel(), jac=True, method="SLSQP", constraints=constraints,
         options={"maxiter": 2000, "ftol": 1e-14},
@@ -127,16 +118,6 @@ def test_squared_loss_against_bounded_least_squares(rows, labels):
     b = np.concatenate([(labels - 0.5) / np.sqrt(n), np.zeros(len(root))])
     other = lsq_linear(A, b, (-high, high), tol=1e-14)
     assert found == pytest.approx(2 * other.cost, abs=1e-9)
-
-
-@pytest.mark.parametrize("p", [1.5, 2.0, np.inf])
-def test_budgets_are_the_best_there_are(rows, labels, p):
-    """p > 1: shares of the scales are variables too."""
-    problem = problem_of(rows, columns(p), LogLoss(labels[None]))
-    _, found = best(problem)
-    assert found == pytest.approx(reference(problem, inside(problem)), abs=1e-6)
-    even = replace(problem.layout, budgets=np.full(4, 3.0 ** (1 / p - 1)))
-    assert found < best(replace(problem, layout=even))[1] - 1e-4  # control: equal shares are worse
 
 
 def test_signs_and_missing_numbers(rows, labels):
@@ -188,7 +169,7 @@ def test_shapes_of_few_knots_are_the_same_with_more_knots_and_within_the_limits(
 
 
 def test_rounds_are_extrapolated_to_where_they_would_end_within_the_limits():
-    box = Limits(csr_array([[1.0, 0.0], [0.0, 1.0]]), np.array([5.0, 5.0]), (), 1.0, np.zeros(2))
+    box = Limits(csr_array([[1.0, 0.0], [0.0, 1.0]]), np.array([5.0, 5.0]), np.zeros(2))
     before, x = np.array([[0.0, 4.0]]), np.array([[1.0, 3.0]])
     # 1 + 1/2 + 1/4 + ... = 2, of which the first step is made.
     assert blocks._extrapolated(box, before, x, 0.5).tolist() == [[2.0, 2.0]]

@@ -34,10 +34,9 @@ def some_people(n, seed):
 
 @pytest.mark.parametrize("shape", [GROUPS, NESTED, LINE])
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("p", [1, 2, 3])
-def test_an_audit_counts_what_brute_force_counts(shape, seed, p):
+def test_an_audit_counts_what_brute_force_counts(shape, seed):
     table, scores = some_people(200, seed)
-    metric = TableMetric({"age": 0.01**p}, {"c": 0.5, "d": 0.1}, p, missing={"age": 0.2}, **shape)
+    metric = TableMetric({"age": 0.01}, {"c": 0.5, "d": 0.1}, missing={"age": 0.2}, **shape)
     result = audit(None, table, metric, predictions=scores)
     i, j = np.triu_indices(200, 1)
     excess = np.abs(scores[i] - scores[j]) - metric.pairwise(table)[i, j]

@@ -93,7 +93,7 @@ def example(name):
 
 def test_help_is_short_and_every_command_has_an_example():
     text = CliRunner().invoke(main, ["--help"]).output
-    assert "Commands:" in text
+    assert "Check:" in text
     assert "3 a crash" in " ".join(text.split())
     for name in main.commands:
         assert example(name).split()[0] == name

@@ -106,18 +106,17 @@ def test_a_vote_is_for_classes(work):
     assert "--vote is for a classification; 'income' is a regression" in done.stderr
 
 
-def test_models_without_a_promise_are_named_and_the_linear_one_is_among_them(work):
+def test_models_without_a_promise_are_named_and_the_unconstrained_one_is_among_them(work):
     by = "enforce mixed.csv --target approved --metric mixed.toml --method additive --force --json --out named.skops"
     scores = json.loads(run(work, by).stdout)["scores"]
     names = [
         "with the guarantee",
-        "logistic without race, no guarantee",
-        "boosting with race, no guarantee",
+        "the unconstrained model",
         "a constant",
     ]
     assert [row["model"] for row in scores] == names
     projected = by.replace("additive", "projection --model forest")
-    names.insert(3, "forest with race, no guarantee")
+    names.insert(2, "forest on all columns, no guarantee")
     assert [row["model"] for row in json.loads(run(work, projected).stdout)["scores"]] == names
 
 

@@ -176,7 +176,7 @@ def test_a_start_is_kept_where_answers_leave_a_choice(table):
     (start, other) = (start.with_name("p2.toml"), same[:-3])
     start.write_text(START.replace("p = 1", "p = 2"))
     done = run(*other, start, "--out", made, "--force")
-    assert "start must have p = 1" in done.output
+    assert "p must be 1" in done.output
     assert done.exit_code == 2
 
 

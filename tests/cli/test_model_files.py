@@ -27,7 +27,7 @@ METRIC = TableMetric(
 
 
 def test_a_metric_file_is_read_back_as_it_was_written(tmp_path):
-    for metric in (METRIC, TableMetric({"a": 1e-12}, p=np.inf), TableMetric(categorical={"b": 1 / 3})):
+    for metric in (METRIC, TableMetric({"a": 1e-12}), TableMetric(categorical={"b": 1 / 3})):
         write_metric(metric, tmp_path / "metric.toml")
         assert read_metric(tmp_path / "metric.toml") == metric
         assert read_metric(tmp_path / "metric.toml").missing == metric.missing  # of columns of weight 0 as well

@@ -287,6 +287,21 @@ def test_a_report_on_a_model_in_a_file_has_its_digest_and_a_proof(files):
     assert "Only asked" not in hidden
 
 
+def test_a_report_of_our_own_model_says_how_it_was_made_and_checks_given_scores(files):
+    X, y = files
+    model = AdditiveClassifier(METRIC).fit(X, y)
+    save_model(model, "own.skops")
+    pd.read_csv("loans.csv").assign(score=model.predict_proba(X)[:, 1]).to_csv("scored.csv", index=False)
+    words = ["report", "own.skops", "scored.csv", "--target", "approved", "--scores", "score"]
+    assert "The model reproduces the scores of all" in run(*words).stdout
+    page = Path("report.html").read_text(encoding="utf-8")
+    made = page.partition('<section id="made"')[2].partition("</section>")[0]
+    for name in ("own.skops", "scored.csv"):
+        assert f', {name}</dt><dd class="data">{sha256(Path(name).read_bytes()).hexdigest()}</dd>' in made
+    assert "likewise report own.skops scored.csv --target approved --scores score</dd>" in made
+    assert "does not reproduce --scores age" in run(*words[:-1], "age", "--force", code=2).stderr
+
+
 def test_an_onnx_model_answers_as_the_model_that_it_was_made_from(files):
     pytest.importorskip("onnxruntime")
     skl2onnx = pytest.importorskip("skl2onnx")

@@ -137,6 +137,19 @@ def test_the_class_that_is_taken_for_the_favourable_one_is_named(files):
         assert f"Favourable: '{labels[0]}', as named." in told
 
 
+def test_help_begins_with_what_is_required_and_groups_the_commands():
+    said = run("enforce", "--help").stdout.partition("model.skops\n")[2]
+    places = [
+        said.index(each) for each in ("Required:", "--target", "--metric FILE", "Options:", "--method", "Output:")
+    ]
+    assert places == sorted(places)
+    said = run("--help").stdout
+    titles = ["Start:", "demo", "Metric:", "design", "Model:", "enforce", "Check:", "audit", "Use:", "notice"]
+    places = [re.search(rf"^ *{each}", said, re.MULTILINE).start() for each in titles]
+    assert places == sorted(places)
+    assert len(re.findall(r"^  [a-z][a-z-]+ {2,}\S", said, re.MULTILINE)) == len(main.commands)
+
+
 def test_columns_are_named_as_text(files):
     class Named:
         feature_names_in_ = np.array(["age", "status"])  # of NumPy's own text type, as XGBoost has it

@@ -47,7 +47,7 @@ def joint(rows, outcome, lower=None, upper=None, penalty=1e-3, tables=None):
     columns = of_parts(np.array([1e3, 1e3, 1e3, 1.0]), is_number, missing, 1.0, tables or {})
     shares = np.full(n, 1 / n)
     parts = bin_columns(rows, shares, columns, 5)
-    layout = Layout(parts, columns, UNITS[outcome], {}, np.ones(4))
+    layout = Layout(parts, columns, UNITS[outcome], {})
     objective = Objective(layout, loss, shares, np.full(len(parts), penalty), n)
     bounds = WeightBounds(
         np.zeros(4) if lower is None else lower, np.array([np.inf] * 3 + [1]) if upper is None else upper

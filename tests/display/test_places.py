@@ -37,11 +37,11 @@ def spans(ax):
 @pytest.fixture
 def priced():
     scales = {0.5: showing("ours", 0.25, 0.01), 1.0: showing("ours", 0.2, 0.02), 4.0: showing("ours", 0.1, 0.03)}
-    constant, reference = showing("constant", 0.3, 0.04), showing("boosting", 0.15, 0.005)
-    return Tradeoff("ours", scales, constant, {"boosting": reference}, FOLDS, "classification", METRIC)
+    constant, reference = showing("constant", 0.3, 0.04), showing("unconstrained model", 0.15, 0.005)
+    return Tradeoff("ours", scales, constant, reference, FOLDS, "classification", METRIC)
 
 
-def test_a_price_stands_between_the_bands_of_a_constant_and_of_the_model_without_a_promise(priced):
+def test_a_price_stands_between_the_bands_of_a_constant_and_of_the_unconstrained_model(priced):
     ax = TradeoffDisplay.from_tradeoff(priced).ax_
     assert [(low, high) for _, low, _, high in spans(ax)] == [(0.26, 0.34), (0.145, 0.155)]
     levels = [
@@ -54,7 +54,7 @@ def test_a_price_stands_between_the_bands_of_a_constant_and_of_the_model_without
     np.testing.assert_allclose(ends, [[0.24, 0.26], [0.18, 0.22], [0.07, 0.13]])
 
 
-def test_the_ring_stands_where_the_price_meets_the_model_without_a_promise(priced):
+def test_the_ring_stands_where_the_price_meets_the_unconstrained_model(priced):
     """At the strictest scale that was measured and is as good."""
     assert priced.matching_scale == 4.0
     ax = TradeoffDisplay.from_tradeoff(priced).ax_
@@ -67,7 +67,7 @@ def test_a_comparison_shades_what_is_worse_than_the_constant_and_rings_the_best(
     results = {
         "constant": showing("constant (base rate)", 0.25, 0.01),
         "additive": showing("additive", 0.1, 0.02),
-        "boosting": showing("boosting", 0.05, 0.03, keeps=False, violations=1234),
+        "unconstrained": showing("unconstrained model", 0.05, 0.03, keeps=False, violations=1234),
     }
     ax = ComparisonDisplay.from_comparison(
         Comparison(results, dict.fromkeys(results), FOLDS, "classification", METRIC)

@@ -22,7 +22,7 @@ def close_figures():
 
 
 def test_a_comparison_has_a_point_per_method_that_was_gone_and_marks_the_best():
-    result = compare(X, Y, METRIC, ["linear", "projection", METHOD], cv=3)
+    result = compare(X, Y, METRIC, ["projection", METHOD], cv=3)
     display = ComparisonDisplay.from_comparison(result)
     gone = result.table[result.table["evaluations"].notna()]
     labels = display.ax_.get_yticklabels()

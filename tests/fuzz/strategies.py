@@ -117,7 +117,7 @@ class Drawn:
     kinds: dict
 
 
-def tables(outcomes=("two", "two", "three", "numbers", "words"), exponents=(1, 1, 2, np.inf, 1.5), kinds=PLAIN):
+def tables(outcomes=("two", "two", "three", "numbers", "words"), exponents=(1,), kinds=PLAIN):
     """Draw a table, one more of the same columns, outcomes, and a metric; half of them with one or two flaws."""
     return st.binary(min_size=30, max_size=30).map(lambda data: _drawn(Dice(data), outcomes, exponents, kinds))
 

@@ -15,7 +15,7 @@ from likewise.lipschitz.estimators import LipschitzScorer
 from likewise.lipschitz.network import WeightedSamples, enforce_slope, network_scores, read_columns
 
 TABLE = TableMetric(
-    {"income": 0.9, "age": 0.4, "zip": 0}, {"region": 0.3, "race": 0}, p=2, missing={"income": 0.25, "age": 1.0}
+    {"income": 0.9, "age": 0.4, "zip": 0}, {"region": 0.3, "race": 0}, missing={"income": 0.25, "age": 1.0}
 )
 
 
@@ -64,7 +64,7 @@ METRICS = [
     WeightedLp([1.0, 0.3, 0.0, 2.0], p=5),
     WeightedLp([1.0, 0.3, 0.0, 2.0], p=np.inf),
     TABLE,
-    TableMetric({"income": 0.9, "age": 0.4, "zip": 0}, {"region": 0.3, "race": 0}, p=np.inf, missing="category"),
+    TableMetric({"income": 0.9, "age": 0.4, "zip": 0}, {"region": 0.3, "race": 0}, missing="category"),
 ]
 
 

@@ -26,23 +26,22 @@ def drawn(seed, n=400, *, blanks=True):
     return X, scores.round(3).to_numpy()
 
 
-def metric_of(p, size):
+def metric_of(size):
     """Weights are powers of two and values few bits long: sums are exact, and equal distances are equal."""
-    size = (size * 2.0**-6) ** (p if p in (2, 3) else 1)
-    numbers = {"income": size, "debt": size * 2 ** (p if p in (2, 3) else 1)}
-    return TableMetric(numbers, {"region": 2.0**-3, "sex": 0}, p=p, missing={"income": 0.25})
+    numbers = {"income": size * 2.0**-6, "debt": size * 2.0**-5}
+    return TableMetric(numbers, {"region": 2.0**-3, "sex": 0}, missing={"income": 0.25})
 
 
 def by_boxes(monkeypatch, module):
     monkeypatch.setattr(module, "_AT_ONCE", 0)
 
 
-@pytest.mark.parametrize(("p", "size"), [*product([1, 2, np.inf, 3], [0.125, 1.0, 4.0])])
-def test_people_who_exceed_are_counted_as_by_every_pair(p, size, monkeypatch):
+@pytest.mark.parametrize("size", [0.125, 1.0, 4.0])
+def test_people_who_exceed_are_counted_as_by_every_pair(size, monkeypatch):
     X, scores = drawn(int(10 * size))
-    every = audit_groups(None, X, metric_of(p, size), predictions=scores, n_permutations=19)
+    every = audit_groups(None, X, metric_of(size), predictions=scores, n_permutations=19)
     by_boxes(monkeypatch, group_audit)
-    found = audit_groups(None, X, metric_of(p, size), predictions=scores, n_permutations=19)
+    found = audit_groups(None, X, metric_of(size), predictions=scores, n_permutations=19)
     pd.testing.assert_frame_equal(found.people, every.people)
     pd.testing.assert_frame_equal(found.groups, every.groups)
     assert found.n_violations == every.n_violations > 0 or size == 4.0
@@ -52,9 +51,9 @@ def test_people_who_exceed_are_counted_as_by_every_pair(p, size, monkeypatch):
 def test_boxes_that_exceed_as_a_whole_are_counted_for_both_sides(monkeypatch):
     X, scores = drawn(8, blanks=False)  # the range of a box with blanks is unlimited
     scores = np.where(X["debt"] > 20, 0.1, 0.8) + 0.1 * scores
-    every = audit_groups(None, X, metric_of(1, 0.01), predictions=scores, n_permutations=19)
+    every = audit_groups(None, X, metric_of(0.01), predictions=scores, n_permutations=19)
     by_boxes(monkeypatch, group_audit)
-    found = audit_groups(None, X, metric_of(1, 0.01), predictions=scores, n_permutations=19)
+    found = audit_groups(None, X, metric_of(0.01), predictions=scores, n_permutations=19)
     pd.testing.assert_frame_equal(found.people, every.people)
 
 
@@ -79,23 +78,18 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize(("p", "size", "question"), [*product([1, 2, np.inf, 3], [0.5, 2.0], QUESTIONS)])
+@pytest.mark.parametrize(("size", "question"), [*product([0.5, 2.0], QUESTIONS)])
 @pytest.mark.parametrize("n", [1, 7])
-def test_comparators_are_those_of_every_pair(p, size, question, n, monkeypatch):
+def test_comparators_are_those_of_every_pair(size, question, n, monkeypatch):
     X, scores = drawn(3)
     better, threshold = QUESTIONS[question]
-    given = {"better": better, "metric": metric_of(p, size), "n_comparators": n}
+    given = {"better": better, "metric": metric_of(size), "n_comparators": n}
     given["threshold"] = None if threshold is None else 0.25 * threshold
     every = review_files(X, scores > 0.5, **given)
     by_boxes(monkeypatch, file_review)
     found = review_files(X, scores > 0.5, **given)
-    if p in (2, 3):  # powers are rounded in one order or another
-        by_row = [each.files.sort_values("row", ignore_index=True) for each in (found, every)]
-        pd.testing.assert_frame_equal(*(each[["row", "n_comparators"]] for each in by_row))
-        np.testing.assert_allclose(*(each["distance"] for each in by_row), rtol=1e-12)
-    else:
-        pd.testing.assert_frame_equal(found.files, every.files)
-        pd.testing.assert_frame_equal(found.pairs, every.pairs)
+    pd.testing.assert_frame_equal(found.files, every.files)
+    pd.testing.assert_frame_equal(found.pairs, every.pairs)
     assert found.n_pairs == every.n_pairs > 0
 
 

@@ -21,12 +21,10 @@ def make_table(rng, n):
     return table.assign(region=rng.choice([*"nsew"], n), job=pd.Categorical(rng.choice([*"ab", None], n)), race="x")
 
 
-def table_metric(p):
-    power = 1 if np.isinf(p) else p
+def table_metric():
     return TableMetric(
-        {"age": 0.3**power, "income": 2e-5**power, "rate": 150.0**power, "hidden": 0.0},
+        {"age": 0.3, "income": 2e-5, "rate": 150.0, "hidden": 0.0},
         {"region": 0.2, "job": 0.05, "race": 0.0},
-        p,
         missing={"rate": 0.1},
     )
 
@@ -44,7 +42,8 @@ def compiled(points, scales, p):
 def cases(p):
     rng = np.random.default_rng(0)
     X = make_table(rng, 60)
-    yield X, table_metric(p)
+    if p == 1:
+        yield X, table_metric()
     yield X[["age", "income"]].to_numpy(), WeightedLp([0.3, 2e-5], p)
     yield rng.normal(size=(60, 3)).round(), WeightedLp([1.0, 0.0, 1e-12], p)
 
@@ -82,7 +81,7 @@ def test_rows_and_tables_of_distances_agree(p):
 
 def test_large_powers_neither_overflow_nor_vanish():
     X = pd.DataFrame({"income": [0.0, 1e9, 1e-9]})
-    np.testing.assert_allclose(TableMetric({"income": 1.0}, p=40).pairwise(X)[0], [0, 1e9, 1e-9], rtol=ROUNDING)
+    np.testing.assert_allclose(WeightedLp({"income": 1.0}, p=40).pairwise(X)[0], [0, 1e9, 1e-9], rtol=ROUNDING)
 
 
 @pytest.mark.parametrize("p", POWERS)

@@ -94,11 +94,9 @@ def test_a_chart_of_prices_stands_in_proportion():
         return CVResult(row | {"guarantee": True, "note": ""}, np.zeros(2), np.zeros((2, 2)), True)
 
     results = {0.5: showing(0.2, 0.05), 1.0: showing(0.15, 0.05), 2.0: showing(0.1, 0.0)}
-    tradeoff = Tradeoff(
-        "ours", results, showing(0.25, 0.0), {"ours": showing(0.12, 0.0)}, folds, "classification", METRIC
-    )
+    tradeoff = Tradeoff("ours", results, showing(0.25, 0.0), showing(0.12, 0.0), folds, "classification", METRIC)
     comparison = Comparison({"ours": showing(0.1, 0)}, {}, folds, "classification", METRIC)
-    cost = Cost(comparison, "ours", "ours", False, tradeoff, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)
+    cost = Cost(comparison, "ours", False, tradeoff, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)
     error, confidence = charts.tradeoff_charts(cost)
     left, right = charts.LEFT, charts.WIDTH - charts.RIGHT
     assert [x for x, *_ in error["dots"]] == pytest.approx([left, (left + right) / 2, right])

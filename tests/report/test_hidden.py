@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from likewise import TableMetric, audit_groups, effect, group_gaps
+from likewise import TableMetric, audit, audit_groups, effect, group_gaps, review_files
 from likewise.report import render
+from likewise.report import text as words
 from likewise.report.build import build_scores_report
 from likewise.report.view import prepare
 
@@ -112,6 +113,26 @@ def test_scores_with_a_range_are_in_their_unit():
     assert "points for the worst" not in text
     found = float(re.search(r"by ([\d.]+) for the worst pair found", text)[1])
     assert found == pytest.approx(550 * known.found, rel=1e-3)
+
+
+def test_a_page_about_numbers_speaks_of_no_points():
+    """Differences and distances are in the unit of the scores, from 300 to 850: a distance of 0.1 is 55."""
+    scores, limits = 300 + 550 * scores_of(vendor(1.0)), (300, 850)
+    decided = np.where(scores > np.median(scores), "approved", "denied")
+    review = review_files(PEOPLE, decided, metric=METRIC, threshold=0.1, output_range=limits)
+    page = render(build_scores_report(PEOPLE, scores, METRIC, output_range=limits, review=review))
+    written = re.sub(r"(?s)<(script|style).*?</\1>", " ", page)
+    body = re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]+>", " ", written)))
+    assert not re.search(r"\bpoints?\b", body)
+    assert "who is within a distance of 55" in body
+    assert "A difference of 5.5 in the prediction is worth 2.5 of income" in body
+    assert "2.5 = 5.5" in body
+    found = audit(None, PEOPLE, METRIC, predictions=scores, output_range=limits, n_worst=5).violations
+    worst = found.iloc[0]
+    allowed, differ = (words.points(worst[key], limits) for key in ("distance", "difference"))
+    assert f"may differ by {allowed} differ by {differ} " in body
+    control = render(build_scores_report(PEOPLE, scores_of(vendor(1.0)), METRIC))
+    assert "One point is worth" in control
 
 
 def test_three_columns_are_measured_and_the_protected_ones_come_first():

@@ -1,6 +1,5 @@
 """The page in a real browser: sliders, comparer, keyboard, no errors, no network, no sideways scrolling."""
 
-import math
 import os
 import tomllib
 from dataclasses import replace
@@ -77,7 +76,7 @@ ROUNDING = 1e-14
 PAIRS = "(weights) => report.people.map((a) => report.people.map((b) => compare(weights, a.values, b.values).distance))"
 
 
-def every_kind(p, **weights):
+def every_kind(**weights):
     """People and a metric with every kind of column: numbers, steps, gaps, categories, some hidden."""
     rng = np.random.default_rng(1)
     steps = pd.Categorical.from_codes(rng.integers(0, 3, 30), ["low", "middle", "high"], ordered=True)
@@ -98,22 +97,20 @@ def every_kind(p, **weights):
     metric = TableMetric(
         {name: weights.get(name, weight) for name, weight in numeric.items()},
         {name: weights.get(name, weight) for name, weight in categorical.items()},
-        p,
         missing={"gaps": 0.15},
     )
     return metric, metric.encode_rows(table)
 
 
-@pytest.mark.parametrize("p", [1, 2, 3, 40, math.inf])
-def test_distances_in_javascript_are_those_in_numpy(show, p):
-    metric, people = every_kind(p)
+def test_distances_in_javascript_are_those_in_numpy(show):
+    metric, people = every_kind()
     page = show(ReportData("All kinds", "yes", metric, people))
     weights = page.evaluate("weights")
     expected = metric.bind(people.encoder).pairwise(people.rows, people.rows)
     np.testing.assert_allclose(page.evaluate(PAIRS, weights), expected, rtol=ROUNDING, atol=0)
     # A slider at 0: the column must not matter, and neither must that a number is missing there.
     weights[3] = 0
-    without = every_kind(p, gaps=0.0)[0].bind(people.encoder).pairwise(people.rows, people.rows)
+    without = every_kind(gaps=0.0)[0].bind(people.encoder).pairwise(people.rows, people.rows)
     np.testing.assert_allclose(page.evaluate(PAIRS, weights), without, rtol=ROUNDING, atol=0)
     # Control: the comparison sees a weight that is off by a millionth.
     weights = [1.000001 * weight for weight in page.evaluate("weights")]
@@ -122,7 +119,7 @@ def test_distances_in_javascript_are_those_in_numpy(show, p):
 
 
 def test_the_comparer_shows_the_distance_of_the_two_who_were_chosen(show):
-    metric, people = every_kind(2)
+    metric, people = every_kind()
     page = show(ReportData("All kinds", "yes", metric, people))
     expected = metric(people.table, people.table.iloc[[4]])
     for i in range(0, 30, 7):
@@ -337,7 +334,7 @@ def _contrast(a, b):
 def test_odd_reports_raise_no_errors(show):
     show(mortgage(0))
     show(mortgage(1))
-    only = TableMetric(categorical={"only": 0.0}, p=math.inf)
+    only = TableMetric(categorical={"only": 0.0})
     show(ReportData("One column", "yes", only, rows_of(only, [["a"]]).take(slice(0))))
     show(replace(mortgage(3), guarantee=None, before=None, after=None, reasons=()))
     show(replace(mortgage(3), before=None, audit_before=None))

@@ -179,7 +179,7 @@ def test_regressors_of_tables_need_a_range():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"p": 2}, ValueError, "p must be 1 for a table with categories or missing numbers; got 2"),
+        ({"p": 2}, ValueError, "p must be 1 for a table with categories, ordered or not, or missing numbers; got 2"),
         ({"categorical": ["town"]}, ValueError, r"categorical must list columns of X, .*; got \['town'\]"),
         ({"categorical": "race"}, ValueError, "categorical must list columns of X"),
         ({"X": np.zeros((3, 2)), "categorical": [0]}, TypeError, "X must be a table; got ndarray"),
@@ -310,11 +310,12 @@ def test_more_people_can_lower_a_weight():
 
 
 def test_a_table_of_numbers_has_a_table_metric():
+    """For p = 1; for another p, a `WeightedLp` with the names of the columns."""
     people = pd.DataFrame({"a": [0.0, 1.0, 3.0], "b": [0.0, 1.0, 0.0]})
-    for p in (1, 2):
+    for p, kind in ((1, TableMetric), (2, WeightedLp)):
         metric = estimate_minimal_metric(None, people, p, predictions=[0.1, 0.3, 0.2]).metric
-        assert isinstance(metric, TableMetric)
-        assert (list(metric.numeric), metric.p) == (["a", "b"], p)
+        assert isinstance(metric, kind)
+        assert (list(metric.columns), metric.p) == (["a", "b"], p)
     assert isinstance(estimate_minimal_metric(None, people.to_numpy(), predictions=[0.1, 0.3, 0.2]).metric, WeightedLp)
 
 

@@ -10,7 +10,7 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
 from likewise.additive.scorer import AdditiveScorer
 from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.links import LINKS
-from promised import falsified, unchecked
+from promised import unchecked
 
 PEOPLE = pd.DataFrame(
     {
@@ -23,13 +23,11 @@ PEOPLE = pd.DataFrame(
 UNITS = {"income": "$1000"}
 
 
-def metric_of(p=1):
-    return TableMetric({"income": 0.01, "debt": 0.02}, {"region": 0.1}, p, missing={"debt": 0.2}, units=UNITS)
+METRIC = TableMetric({"income": 0.01, "debt": 0.02}, {"region": 0.1}, missing={"debt": 0.2}, units=UNITS)
 
 
-def written(model, values, intercepts, *, link, output_range=None, p=1, budgets=None):
+def written(model, values, intercepts, *, link, output_range=None):
     """A fitted model with these shapes: rows of `values` are functions, its blocks the columns with what is other."""
-    metric = metric_of(p)
     income, debt, region = (np.array([row[k] for row in values], dtype=float) for k in range(3))
     shapes = (
         Shape(0, np.array([0.0, 10.0, 30.0]), income, None),
@@ -37,12 +35,11 @@ def written(model, values, intercepts, *, link, output_range=None, p=1, budgets=
         Shape(2, None, region[:, :-1], region[:, -1]),
     )
     n = len(values)
-    budgets = np.tile([1.0, 1.0, 1.0] if budgets is None else budgets, (n, 1))
     outcomes = np.arange(4) % max(2, n) if output_range is None else np.array([*output_range, *output_range])
-    model.set_params(metric=metric, penalty=0.1).fit(PEOPLE, outcomes)
-    sums = SumOfShapes(metric.bind(model.encoder_), np.array(intercepts, dtype=float), shapes, 40)
+    model.set_params(metric=METRIC, penalty=0.1).fit(PEOPLE, outcomes)
+    sums = SumOfShapes(METRIC.bind(model.encoder_), np.array(intercepts, dtype=float), shapes, 40)
     model.scorer_ = unchecked(
-        AdditiveScorer(sums, link, budgets, output_range), metric, curve=LINKS[link].curve, output_range=output_range
+        AdditiveScorer(sums, link, output_range), METRIC, curve=LINKS[link].curve, output_range=output_range
     )
     return model
 
@@ -75,14 +72,6 @@ def test_allowed_is_the_unit_of_the_score_times_the_distance(two, three, numbers
     distances = [0.1, 0.2, 0.04, 0.2, *[0.1] * 4]
     for model, outcome, unit in ((two, 0, 4.0), (three, 0, 2.0), (numbers, None, 200.0)):
         np.testing.assert_allclose(model.scorecard(outcome)["allowed"], unit * np.array(distances), rtol=1e-12)
-
-
-def test_allowed_is_what_the_budget_of_a_column_leaves_for_another_exponent():
-    """For p = 2 the scale is the root of the weight, and the shares of it that columns may use are 0.6 and 0.8."""
-    model = written(AdditiveClassifier(), VALUES[:1], [0.5], link="logistic", p=2, budgets=[0.6, 0.8, 1.0])
-    income, debt = 4 * np.sqrt(0.01) * 0.6, 4 * np.sqrt(0.02) * 0.8
-    expected = [10 * income, 20 * income, 2 * debt, 4 * 0.2, *[4 * 0.1] * 4]
-    np.testing.assert_allclose(model.scorecard()["allowed"], expected, rtol=1e-12)
 
 
 def test_the_metric_binds_where_all_that_is_allowed_is_used(numbers):
@@ -211,14 +200,3 @@ def test_nearly_flat_ranges_are_one_row(numbers):
     assert numbers.scorecard()["range"].tolist()[0] == "0 to 30"
     numbers.scorer_.model.shapes[0].values[:] = [[0.0, 1e-3, 0.0]]
     assert numbers.scorecard()["range"].tolist()[:2] == ["0 to 10", "10 to 30"]
-
-
-@pytest.mark.parametrize("outcome", [0, 1, 2])
-def test_each_outcome_of_several_has_the_budgets_of_its_own_function(outcome):
-    model = written(AdditiveClassifier(), VALUES, [0.0, 0.0, 0.0], link="softmax", p=2)
-    shares = np.array([[0.6, 0.8, 1.0], [0.8, 0.6, 1.0], [0.28, 0.96, 1.0]])
-    model.scorer_ = falsified(model.scorer_, budgets=shares)
-    card = model.scorecard(outcome)
-    income, debt = 2 * np.sqrt(0.01) * shares[outcome, 0], 2 * np.sqrt(0.02) * shares[outcome, 1]
-    np.testing.assert_allclose(card[card["column"] == "income"]["allowed"].sum(), 30 * income, rtol=1e-12)
-    np.testing.assert_allclose(card[card["range"] == "1 to 3"]["allowed"], 2 * debt, rtol=1e-12)

@@ -24,12 +24,11 @@ ROUNDING = 1e-12
 UNIT = 20 / math.log(2)  # points per log-odds
 
 
-def metric_of(p=1.0, rng=None):
+def metric_of(rng=None):
     factors = np.ones(4) if rng is None else 10.0 ** rng.uniform(-1, 1, 4)
     return TableMetric(
         dict(zip(["income", "age", "debt"], (np.array([0.02, 0.01, 0.02]) * factors[:3]).tolist(), strict=True)),
         {"region": min(1.0, 0.1 * factors[3]), "race": 0.0},
-        p=p,
         missing={"debt": 0.3},
     )
 
@@ -54,9 +53,9 @@ def model():
     return AdditiveClassifier(metric_of(), penalty=1e-4).fit(*people())
 
 
-def random_card(rng, p):
+def random_card(rng):
     """A classifier with shapes drawn at random, steep wherever the metric allows, or anything below that."""
-    metric = metric_of(p, rng)
+    metric = metric_of(rng)
     X, y = people(40)
     model = AdditiveClassifier(metric, penalty=0.1, max_knots=3).fit(X, y)
     weights = metric.bind(model.encoder_)
@@ -71,8 +70,7 @@ def random_card(rng, p):
         values = np.cumsum(rng.normal(size=(1, len(knots))) * strength, axis=1)
         shapes.append(Shape(i, knots, values, values.mean(axis=1) if name == "debt" else None))
     sums = constrain(rng.normal(size=1), shapes, weights, 4.0)
-    shares = np.ones((1, 5)) if p == 1 else np.full((1, 5), 3.0 ** -(1 - 1 / p))
-    model.scorer_ = AdditiveScorer(sums, "logistic", shares, None)
+    model.scorer_ = AdditiveScorer(sums, "logistic", None)
     return model
 
 
@@ -101,11 +99,10 @@ def largest_excess(model, rng, n=PAIRS):
     return float((np.abs(h - other) - model.guarantee_.curve.bound(model.guarantee_.bound_metric.between(a, b))).max())
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, np.inf])
-@pytest.mark.parametrize("seed", range(12))
-def test_no_pair_exceeds_the_guarantee_of_a_random_card_in_points(p, seed):
+@pytest.mark.parametrize("seed", range(48))
+def test_no_pair_exceeds_the_guarantee_of_a_random_card_in_points(seed):
     rng = np.random.default_rng(seed)
-    card = random_card(rng, p).in_points(points_to_double=float(rng.choice([100, 173.5, 400])), max_bins=6)
+    card = random_card(rng).in_points(points_to_double=float(rng.choice([100, 173.5, 400])), max_bins=6)
     assert isinstance(card.scorer_, PointsScorer)
     for shape in card.scorer_.model.shapes:
         assert (shape.all_values == np.rint(shape.all_values)).all()
@@ -132,7 +129,7 @@ def test_control_rounding_to_the_nearest_point_exceeds_it():
     found = failed = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        model = random_card(rng, 1.0)
+        model = random_card(rng)
         card = model.in_points(points_to_double=100)
         card.scorer_ = rounded_to_nearest(model, card)
         found += largest_excess(card, rng) > 1e-6

@@ -1,5 +1,6 @@
 """compare: the same folds for all, exact figures, true counts of violations, and constants that must be beaten."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,16 +8,18 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
+from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare, tradeoff
 from likewise.base import ConstrainedClassifier
 from likewise.dummy import ConstantClassifier, ConstantRegressor
+from likewise.inspection.baselines import UnconstrainedModel, table_model, unconstrained_model
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.selection.compare import difference, recommend
 from likewise.selection.cross_validation import CVResult, Fold
-from likewise.selection.methods import METHODS
+from likewise.selection.methods import METHODS, UNCONSTRAINED, build_method, check_problem
 from promised import Promised
 from promised import promise as promised_guarantee
 
@@ -134,12 +137,12 @@ def test_violations_are_those_of_all_pairs_of_people_held_out():
     assert expected > 100
     assert table.loc[["jump", "liar"], "violations"].tolist() == [expected, expected]
     assert set(table["pairs"]) == {pairs}
-    assert table["level"].to_dict() == {"constant": "exact", "jump": "none", "liar": "exact", "boosting": "none"}
+    assert table["level"].to_dict() == {"constant": "exact", "jump": "none", "liar": "exact", "unconstrained": "none"}
 
 
 def test_a_method_that_violates_its_guarantee_is_never_recommended_however_good():
     result = compare(X, Y, METRIC, [("liar", Liar())], cv=3)
-    assert result.table["brier"].idxmin() == "liar"
+    assert result.table["brier"]["liar"] < result.table["brier"]["constant"]
     assert result.table.loc["liar", "note"] == "violates its guarantee"
     assert result.best().name == "constant"
 
@@ -225,7 +228,7 @@ def test_methods_without_a_guarantee_or_in_violation_of_it_are_not_recommended()
         "constant": shown([0.5] * 4),
         "additive": shown([0.3, 0.31, 0.3, 0.29]),
         "liar": shown([0.0] * 4, keeps=False),
-        "boosting": shown([0.1] * 4, promise=False, keeps=False),
+        "unconstrained": shown([0.1] * 4, promise=False, keeps=False),
     }
     assert recommend(results, dict.fromkeys(results), folds, "classification").name == "additive"
 
@@ -253,12 +256,80 @@ def test_the_reported_guarantee_is_the_weakest_over_the_folds():
     assert (row["epsilon"], row["level"], row["evaluations"]) == (pytest.approx(0.4), "sampled", 30)
 
 
-def test_the_title_of_boosting_says_which_protected_columns_it_reads():
-    people = pd.DataFrame({"age": X[:, 0], "race": np.where(Y, "x", "y"), "sex": RNG.choice(["f", "m"], 90)})
-    table = compare(people, Y, TableMetric({"age": 0.2}, {"race": 0, "sex": 0.1}), ["linear"], cv=2).table
-    assert table["title"][["linear", "boosting"]].tolist() == ["logistic without race", "boosting with race"]
-    table = compare(people, Y, TableMetric({"age": 0.2}, {"race": 0.1, "sex": 0.1}), ["linear"], cv=2).table
-    assert table["title"][["linear", "boosting"]].tolist() == ["logistic", "boosting"]
+PROTECTED = {"race": "protected"}
+
+
+def people_with_a_signal(n=300, seed=0):
+    """Outcomes that go with a column of steps, which no line can tell, and with race, which says it all."""
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(0, 8, n)
+    y = (rng.random(n) < np.where(steps % 2, 0.85, 0.15)).astype(int)
+    return pd.DataFrame({"age": rng.normal(size=n), "steps": steps, "race": np.where(y, "x", "y")}), y
+
+
+@pytest.mark.parametrize("reason", ["not_used", "not_forced", "not_judged"])
+def test_the_unconstrained_model_reads_what_is_not_protected_and_what_it_gains_is_part_of_the_cost(reason):
+    people, y = people_with_a_signal()
+    metric = TableMetric({"age": 0.1, "steps": 0}, {"race": 0}, zero_reasons=PROTECTED | {"steps": reason})
+    result = compare(people, y, metric, ["additive"], cv=3)
+    assert 0.8 < result.table.loc["unconstrained", "auc"] < 0.95  # with race it would be 1
+    assert result.table.loc["unconstrained", "note"] == "reads all columns but the protected: race"
+    brier = result.table["brier"]
+    gap, error = re.search(r"Cost of the guarantee: \+([0-9.]+) ± ([0-9.]+) of Brier score", result.cost).groups()
+    assert float(gap) == pytest.approx(brier[result.best().name] - brier["unconstrained"], abs=float(error))
+    assert float(gap) > 0.05
+
+
+@pytest.mark.parametrize("reasons", [PROTECTED | {"steps": "protected"}, {}])
+def test_the_unconstrained_model_does_not_read_what_people_have_set_to_0(reasons):
+    """The control: where people have set steps to 0, with or without the word, nothing but age is left."""
+    people, y = people_with_a_signal()
+    metric = TableMetric({"age": 0.1, "steps": 0}, {"race": 0}, zero_reasons=reasons)
+    result = compare(people, y, metric, ["additive"], cv=3)
+    assert result.table.loc["unconstrained", "auc"] < 0.65
+    assert result.table.loc["unconstrained", "note"] == "reads all columns but the protected: steps and race"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_on_pure_noise_nothing_says_that_the_guarantee_costs_nothing_or_gains(seed):
+    rng = np.random.default_rng(seed)
+    people = pd.DataFrame(rng.normal(size=(150, 3)), columns=list("abc"))
+    metric, y = TableMetric({"a": 0.1, "b": 0.1, "c": 0.0}), rng.integers(0, 2, 150)
+    result = compare(people, y, metric, ["additive"], cv=3)
+    curve = tradeoff(people, y, metric, [0.5, 1], cv=3, comparison=result)
+    for words in (" ".join(text.split()) for text in (str(result), str(curve))):
+        assert "is not measurably better than a constant" in words
+        assert "Cost of the guarantee" not in words
+        assert "as good as that" not in words
+    assert curve.matching_scale is None
+
+
+def test_all_columns_protected_leave_a_constant():
+    result = compare(X, np.digitize(X[:, 0], [-0.5, 0.5]), WeightedLp([0.0, 0.0]), ["constant"], cv=3)
+    assert result.table.loc["unconstrained", "brier"] == pytest.approx(result.table.loc["constant", "brier"])
+    assert "is not measurably better than a constant" in result.cost
+
+
+class FirstOnly(ClassifierMixin, BaseEstimator):
+    """Right about those it was fitted to, and about nobody else."""
+
+    def fit(self, X, y):
+        self.classes_, self.known_ = np.unique(y), dict(zip(X["age"], y, strict=True))
+        return self
+
+    def predict_proba(self, X):
+        p = np.array([self.known_.get(age, 0.5) for age in X["age"]])
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_the_unconstrained_model_is_chosen_on_people_it_was_not_fitted_to_and_not_on_those_scored():
+    people, y = people_with_a_signal()
+    logistic = table_model(people, "logistic", columns=["age"])
+    by_heart = UnconstrainedModel([FirstOnly(), table_model(people, "boosting", columns=["steps"])]).fit(people, y)
+    assert isinstance(by_heart.model_, Pipeline)
+    line = (people["age"] + np.random.default_rng(1).normal(size=len(y)) > 0).astype(int)
+    assert "logisticregression" in unconstrained_model(people, protected=["race"]).fit(people, line).model_.named_steps
+    assert "logisticregression" in UnconstrainedModel([logistic, FirstOnly()]).fit(people, line).model_.named_steps
 
 
 @pytest.mark.parametrize(
@@ -277,10 +348,10 @@ def test_what_smoothing_cannot_do_is_refused(smoothing, message):
 
 def test_the_same_call_gives_the_same_table():
     tree = SmoothedClassifier(Stump(), n_draws=20, random_state=0)
-    first, second = (compare(X, Y, METRIC, ["linear", ("stump", tree)], cv=3).table for _ in range(2))
+    first, second = (compare(X, Y, METRIC, [("stump", tree)], cv=3).table for _ in range(2))
     pd.testing.assert_frame_equal(first.drop(columns=TIMES), second.drop(columns=TIMES))
-    other = compare(X, Y, METRIC, ["linear"], cv=3, random_state=1).table
-    assert other.loc["linear", "brier"] != first.loc["linear", "brier"]
+    other = compare(X, Y, METRIC, ["constant"], cv=3, random_state=1).table
+    assert other.loc["unconstrained", "brier"] != first.loc["unconstrained", "brier"]
 
 
 class Stump(ClassifierMixin, BaseEstimator):
@@ -295,7 +366,7 @@ class Stump(ClassifierMixin, BaseEstimator):
 def test_slow_methods_and_pairs_are_measured_on_an_even_sample_that_is_stated():
     tree = SmoothedClassifier(Stump(), n_draws=20, random_state=0)
     result = compare(X, Y, METRIC, [("stump", tree)], cv=3, n_people=10)
-    assert result.table["people"].to_dict() == {"constant": 90, "stump": 30, "boosting": 90}
+    assert result.table["people"].to_dict() == {"constant": 90, "stump": 30, "unconstrained": 90}
     assert set(result.table["pairs"]) == {3 * 45}
     assert result.table.loc["stump", "note"] == (
         "measured on an even sample of 30 of 90 people held out; "
@@ -307,26 +378,20 @@ def test_slow_methods_and_pairs_are_measured_on_an_even_sample_that_is_stated():
     assert result.table.loc["stump", ["level", "evaluations"]].tolist() == ["deterministic", 20]
 
 
-def test_tables_keep_their_columns_and_those_that_must_not_matter_are_left_out_of_the_linear_model():
-    people = pd.DataFrame({"age": X[:, 0], "race": np.where(Y, "x", "y"), "job": RNG.choice(["a", "b"], 90)})
-    result = compare(people, Y, TableMetric({"age": 0.2}, {"race": 0, "job": 0.1}), ["linear"], cv=3)
-    assert result.table.loc["linear", "title"] == "logistic without race"
-    assert result.table.loc["boosting", "auc"] == 1.0  # the control: race says it all
-    assert result.table.loc["linear", "auc"] < 1.0
-
-
-def test_codes_are_categories_for_the_baselines_if_the_metric_says_so():
+def test_codes_are_categories_for_the_unconstrained_model_if_the_metric_says_so():
     people = pd.DataFrame({"age": X[:, 0], "code": RNG.choice([1, 2, 3], 90)})
-    y = (people["code"] == 2).astype(int)  # no line through 1, 2 and 3 can say so
-    coded = compare(people, y, TableMetric({"age": 0.2}, {"code": 0.1}), ["linear"], cv=3).table
-    amounts = compare(people, y, TableMetric({"age": 0.2, "code": 0.1}), ["linear"], cv=3).table
-    assert coded.loc["linear", "auc"] == 1.0
-    assert amounts.loc["linear", "auc"] < 0.9  # the control
+
+    def columns_of(metric):
+        linear, _ = build_method(check_problem(people, Y, metric, "auto", None, 1, 0), UNCONSTRAINED).estimator.models
+        return {name: columns for name, _, columns in linear.named_steps["columntransformer"].transformers}
+
+    coded = columns_of(TableMetric({"age": 0.2}, {"code": 0.1}))
+    assert coded == {"categories": ["code"], "numbers": ["age"]}
 
 
 def test_the_model_of_the_first_fold_is_kept():
-    result = compare(X, Y, METRIC, ["linear"], cv=3)
-    fold, found = result.folds[0], result.results["linear"]
+    result = compare(X, Y, METRIC, ["constant"], cv=3)
+    fold, found = result.folds[0], result.results["unconstrained"]
     np.testing.assert_array_equal(found.model.predict_proba(X[fold.test]), found.predictions[fold.test])
     assert not np.array_equal(found.model.predict_proba(X), found.predictions)  # the control: others are of other folds
 
@@ -342,7 +407,7 @@ def test_ordered_nullable_sparse_and_empty_columns_are_for_every_method(recwarn)
         }
     )
     metric = TableMetric(dict.fromkeys(people, 0.2), missing="category")
-    methods = ["additive", "projection", "smoothing", "linear"]
+    methods = ["additive", "projection", "smoothing"]
     table = compare(people, order.codes == 2, metric, methods, cv=2, n_draws=20).table
     assert not table["note"].str.contains("skipped").any()
     assert (table["auc"].drop("constant") > 0.9).all()
@@ -351,17 +416,16 @@ def test_ordered_nullable_sparse_and_empty_columns_are_for_every_method(recwarn)
 
 def test_a_model_of_ours_that_cannot_take_a_table_says_so():
     people = pd.DataFrame({"age": X[:, 0], "code": X[:, 1] + 1j})
-    with pytest.raises(InvalidInputError, match="The model 'boosting' cannot take these people \\(Complex data"):
+    with pytest.raises(InvalidInputError, match="The model 'unconstrained model' cannot take these people"):
         compare(people, Y, TableMetric({"age": 0.2}, {"code": 0.1}), ["constant"], cv=3)
 
 
 def test_methods_that_do_not_apply_are_listed_with_the_reason():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
-    result = compare(X, y, WeightedLp([0.0, 0.0]), ["linear", "projection"], cv=3)
+    result = compare(X, y, WeightedLp([0.0, 0.0]), ["projection"], cv=3)
     assert result.table.loc["projection", "note"] == "skipped: projection is for two classes, or a regression"
-    assert result.table.loc["linear", "note"] == "skipped: all columns have weight 0"
-    assert np.isnan(result.table.loc["linear", "brier"])
-    assert "all columns have weight 0" in str(result)
+    assert np.isnan(result.table.loc["projection", "brier"])
+    assert "skipped: projection is for two classes" in str(result)
     assert result.best().name == "constant"
 
 
@@ -378,9 +442,9 @@ def test_names_are_never_markup():
 
 
 def test_the_order_is_that_of_simplicity_and_the_table_has_a_row_for_each():
-    assert METHODS == ("constant", "additive", "network", "projection", "smoothing", "augmented", "linear", "boosting")
-    result = compare(X, Y, METRIC, ["linear", ("mine", Oracle())], cv=2)
-    assert list(result.table.index) == ["constant", "linear", "mine", "boosting"]
+    assert METHODS == ("constant", "additive", "network", "projection", "smoothing", "augmented", "unconstrained")
+    result = compare(X, Y, METRIC, ["additive", ("mine", Oracle())], cv=2)
+    assert list(result.table.index) == ["constant", "additive", "mine", "unconstrained"]
     assert list(result.estimators) == list(result.table.index)
 
 
@@ -413,9 +477,9 @@ def test_a_regression_has_one_output_range_for_all_folds():
         ({"methods": [3]}, ValueError, "methods must be 'auto', or a list of names and pairs"),
         ({"methods": ["magic"]}, ValueError, "method must be one of constant, additive, .*; got 'magic'"),
         (
-            {"methods": [("linear", Oracle())]},
+            {"methods": [("additive", Oracle())]},
             ValueError,
-            "methods must have distinct names, none of them built in; got 'linear'",
+            "methods must have distinct names, none of them built in; got 'additive'",
         ),
         (
             {"methods": [("a", Oracle()), ("a", Oracle())]},
@@ -431,7 +495,7 @@ def test_a_regression_has_one_output_range_for_all_folds():
     ],
 )
 def test_bad_input_is_refused_with_one_clear_error(options, error, message):
-    given = {"X": X, "y": Y, "metric": METRIC, "methods": ["linear"]} | options
+    given = {"X": X, "y": Y, "metric": METRIC, "methods": ["constant"]} | options
     with pytest.raises(error, match=message):
         compare(**given)
 
@@ -461,14 +525,14 @@ def test_a_function_of_ones_own_is_a_metric_too():
 def test_the_methods_keep_their_guarantee_and_beat_a_constant(method):
     result = compare(X, Y, METRIC, [method], cv=3)
     assert result.table.loc[method, ["level", "epsilon", "violations"]].tolist() == ["exact", 0.0, 0]
-    assert result.table.loc["boosting", "violations"] > 0  # the control
+    assert result.table.loc["unconstrained", "violations"] > 0  # the control
     assert result.best().name == method
 
 
 def test_every_method_fits_a_regression():
     y = 3 * X[:, 0] + RNG.normal(size=90)
-    table = compare(X, y, METRIC, ["additive", "projection", "smoothing", "linear"], cv=2, n_draws=20).table
-    assert table["note"].drop("smoothing").eq("").all()
+    table = compare(X, y, METRIC, ["additive", "projection", "smoothing"], cv=2, n_draws=20).table
+    assert table["note"].drop(["smoothing", "unconstrained"]).eq("").all()
     assert table["violations"][table["guarantee"]].eq(0).all()
     assert table.loc["additive", "r2"] > 0.8
 
@@ -483,8 +547,8 @@ def test_where_nobody_watches_there_is_no_progress_bar(capfd):
     compare(X, Y, METRIC, ["constant"], cv=2, verbose=True)
     out, err = capfd.readouterr()
     assert out == ""
-    assert [line.split(":")[0] for line in err.splitlines()] == ["constant (base rate)", "boosting with column 1"]
-    assert "(1 left, next: boosting with column 1)\n" in err
+    assert [line.split(":")[0] for line in err.splitlines()] == ["constant (base rate)", "unconstrained model"]
+    assert "(1 left, next: unconstrained model)\n" in err
     assert err.endswith("violations (the last)\n")
     compare(X, Y, METRIC, ["constant"], cv=2)
     assert capfd.readouterr() == ("", "")

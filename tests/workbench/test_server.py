@@ -160,7 +160,7 @@ def test_odd_values_are_refused_and_the_server_lives(client):
             "[dis",
         ),
         ("[categorical]\nincome = 0.1", "people.toml has 'income' as categorical, but it is numeric here"),
-        ("p = 2\n[numeric]\nincome = 0.1", "p = 1"),
+        ("p = 2\n[numeric]\nincome = 0.1", "p must be 1"),
     ],
 )
 def test_a_metric_file_that_would_become_another_distance_is_refused(client, text, said):

@@ -87,7 +87,7 @@ def test_a_model_of_scikit_learn_and_a_file_given_to_the_page(place):
         assert worst["gap"] == pytest.approx(abs(two[0] - two[1]), abs=1e-9)
         assert worst["gap"] > worst["distance"]
         for wrong, said in (
-            ("p = 2\n[numeric]\nincome = 0.001", "p = 1"),
+            ("p = 2\n[numeric]\nincome = 0.001", "p must be 1"),
             ("[numeric]\nheight = 1", "march.toml names no column of this table"),
             ("[numeric]\nregion = 0.1", "march.toml has 'region' as numeric"),
             (METRIC + '[groups]\nregion = {within = 0.5, groups = [["north", "süd"], ["<b>"]]}', "[groups]"),

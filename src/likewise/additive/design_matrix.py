@@ -14,7 +14,6 @@ from likewise._frozen import Frozen
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part
 from likewise.additive.qp import Limits
-from likewise.kernel.distance import dual
 from likewise.kernel.evidence import Shape
 from likewise.kernel.metric import BoundMetric
 
@@ -26,7 +25,7 @@ _LARGEST = 16.0  # distances: no gap needs more, as outputs that far out are the
 
 @dataclass(frozen=True, eq=False)
 class Layout(Frozen):
-    """Variables of one additive function: per part its rises and levels, then the budgets of numbers, if they are free.
+    """Variables of one additive function: of each part its rises and levels.
 
     A column of numbers has one variable for each gap between knots, the rise of its shape over the gap; the shape is 0
     at the first knot, and the intercept takes up the rest. A missing number, and each category, has a level.
@@ -41,30 +40,24 @@ class Layout(Frozen):
         What the score may move at distance 1.
     signs : mapping from column to -1 or +1
         Columns whose shape may only fall or rise.
-    budgets : ndarray of shape (n_columns,), or None
-        Share of its scale that each column of numbers may use, ``||budgets||_q <= 1``; None leaves them free.
     """
 
     parts: list[Part]
     weights: BoundMetric
     unit: float
     signs: Mapping[int, int]
-    budgets: FloatArray | None
 
     @cached_property
     def allowed(self) -> list[FloatArray]:
-        """Largest rise over each gap of each part of numbers, for a budget of 1."""
+        """Largest rise over each gap of each part of numbers."""
         out = []
         for part in self.parts:
             scale = 0.0 if part.knots is None else self.weights.scales[part.column]
             if part.has_missing and not self.weights.missing[part.column] > 0:
                 scale = 0.0  # at distance 0 from a missing number: the column must be constant
-            if self.budgets is not None and part.knots is not None:
-                scale = scale * self.budgets[part.column]
             with np.errstate(over="ignore"):
                 gaps = np.diff(part.knots) if part.knots is not None else np.empty(0)
-                rise = self.unit * scale * gaps
-            out.append(rise if self.budgets is None else np.minimum(rise, _LARGEST * self.unit))
+                out.append(np.minimum(self.unit * scale * gaps, _LARGEST * self.unit))
         return out
 
     @cached_property
@@ -81,20 +74,10 @@ class Layout(Frozen):
         """First slot of each part, and the end of the last."""
         return np.concatenate([[0], np.cumsum([part.n_slots for part in self.parts])]).astype(np.int64)
 
-    @cached_property
-    def numbers(self) -> list[int]:
-        """Parts of numbers with at least one rise."""
-        return [j for j, rises in enumerate(self.allowed) if (rises > _SMALLEST).any()]
-
-    @property
-    def n_budgets(self) -> int:
-        """Number of budgets that are variables."""
-        return 0 if self.budgets is not None else len(self.numbers)
-
     @property
     def n_variables(self) -> int:
         """Variables of one function."""
-        return int(self.starts[-1]) + self.n_budgets
+        return int(self.starts[-1])
 
     @cached_property
     def to_slots(self) -> csr_array:
@@ -111,7 +94,6 @@ class Layout(Frozen):
             if self._has_level(part):
                 block[-1, -1] = 1.0
             blocks.append(block)
-        blocks.append(np.zeros((0, self.n_budgets)))
         return csr_array(block_diag(blocks, format="csr"))
 
     def to_variables(self, sums: FloatArray) -> FloatArray:
@@ -188,32 +170,17 @@ class Layout(Frozen):
 
     def _make_limits(self, n_functions: int) -> Limits:
         rows, highest, inside = self._limits_of_one
-        size, firsts = self.n_variables, np.arange(n_functions) * self.n_variables
-        ball = np.arange(int(self.starts[-1]), size)
-        q = dual(self.weights.p)
         return Limits(
             csr_array(block_diag([rows] * n_functions, format="csr")),
             np.tile(highest, n_functions),
-            tuple(first + ball for first in firsts) if len(ball) else (),
-            q,
             np.tile(inside, n_functions),
         )
 
-    def found_budgets(self, x: FloatArray) -> FloatArray:
-        """Budgets per column, from the variables of one function."""
-        out = np.zeros(len(self.weights.scales))
-        for j, value in zip(self.numbers, x[int(self.starts[-1]) :], strict=True):
-            out[self.parts[j].column] = value
-        return out
-
     @cached_property
     def _limits_of_one(self) -> tuple[csr_array, FloatArray, FloatArray]:
-        size, n_numbers = self.n_variables, max(1, len(self.numbers))
-        inside = np.zeros(size)
-        first_budget = int(self.starts[-1])
-        inside[first_budget:] = 0.5 * n_numbers ** (-1 / dual(self.weights.p))
+        inside = np.zeros(self.n_variables)
         lines: list[tuple[list[int], list[float], float]] = []
-        for j, (part, rises, first) in enumerate(zip(self.parts, self.allowed, self.starts[:-1], strict=True)):
+        for part, rises, first in zip(self.parts, self.allowed, self.starts[:-1], strict=True):
             if part.column < 0:
                 continue
             start = int(first)
@@ -227,17 +194,10 @@ class Layout(Frozen):
                 continue
             rises = rises[rises > _SMALLEST]
             sign = self.signs.get(part.column, 0)
-            budget = first_budget + self.numbers.index(j) if self.n_budgets and len(rises) else None
             for at, rise in enumerate(rises.tolist(), start):
                 for way in (1, -1):
-                    if way == -sign:
-                        lines.append(([at], [float(way)], 0.0))
-                    elif budget is None:
-                        lines.append(([at], [float(way)], rise))
-                    else:
-                        lines.append(([at, budget], [way / rise, -1.0], 0.0))
-            share = 1.0 if budget is None else inside[budget]
-            start_rise = 0.1 * share * rises
+                    lines.append(([at], [float(way)], 0.0 if way == -sign else rise))
+            start_rise = 0.1 * rises
             if self._has_level(part):
                 width = self.unit * self.weights.missing[part.column]
                 level = start + len(rises)
@@ -253,7 +213,7 @@ class Layout(Frozen):
                 np.array([c for line in lines for c in line[0]], dtype=np.int64),
                 np.concatenate([[0], np.cumsum([len(line[0]) for line in lines])]).astype(np.int64),
             ),
-            shape=(len(lines), size),
+            shape=(len(lines), self.n_variables),
         )
         return matrix, np.array([line[2] for line in lines]), inside
 

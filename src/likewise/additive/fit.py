@@ -17,7 +17,7 @@ from likewise.additive.design_matrix import Layout, constant, read_shapes
 from likewise.additive.objective import Loss, Objective
 from likewise.additive.scorer import AdditiveScorer
 from likewise.additive.shapes import constrain
-from likewise.additive.solver import choose_penalties, fit_budgets, needs_blocks, solve_in_blocks
+from likewise.additive.solver import choose_penalties, solve_in_blocks
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.evidence import Shape
 from likewise.kernel.links import LINKS
@@ -103,6 +103,7 @@ class Plan:
                 "weighs directions. Use a projected model, a network or smoothing."
             )
         columns = metric.bind(encoder)
+        refuse_other_powers(columns)
         if not columns.matters.any():
             raise InvalidInputError(
                 "metric must have a positive weight: only a constant model satisfies weights of 0. Give at least one "
@@ -120,40 +121,26 @@ class Plan:
 
     def layout(self, parts: list[Part]) -> Layout:
         """The variables."""
-        fixed = np.ones(len(self.columns.scales)) if self.columns.p == 1 else None
-        return Layout(parts, self.columns, LINKS[self.link].unit, self.signs, fixed)
+        return Layout(parts, self.columns, LINKS[self.link].unit, self.signs)
 
     def fit(
         self, problem: Objective, options: FitOptions, output_range: tuple[float, float] | None = None
     ) -> tuple[AdditiveScorer, Penalty]:
         """Solve, bring the shapes within the metric, and return the scorer and the penalties that were used."""
-        columns, unit, fixed, n_functions = (
-            self.columns,
-            problem.layout.unit,
-            problem.layout.budgets,
-            problem.loss.n_functions,
-        )
+        unit = problem.layout.unit
         penalty, penalties = self._penalties(problem, options)
         problem = replace(problem, penalties=penalties)
         with progress_bar("Fitting", None, show=options.verbose) as advance:
-            budgets = None if fixed is None else np.tile(fixed, (n_functions, 1))
-            if budgets is None and needs_blocks(problem):
-                # The smallest share over classes, so that one set of limits holds for all of them.
-                fixed = fit_budgets(problem).min(axis=0)
-                budgets = np.tile(fixed, (n_functions, 1))
-                problem = replace(problem, layout=replace(problem.layout, budgets=fixed))
             start = constant(problem.layout, problem.best_constants())
             x = solve_in_blocks(problem, start, advance)
-        if budgets is None:
-            budgets = np.stack([problem.layout.found_budgets(line) for line in x])
         intercepts, shapes = read_shapes(problem.layout, x)
         if output_range is not None:  # from shares of the range to units of the output
             low, high = output_range
             width = high - low
             intercepts, unit = low + width * (0.5 + intercepts), unit * width
             shapes = [_times(shape, width) for shape in shapes]
-        model = constrain(intercepts, shapes, columns, unit)
-        return AdditiveScorer(model, self.link, budgets, output_range), penalty
+        model = constrain(intercepts, shapes, self.columns, unit)
+        return AdditiveScorer(model, self.link, output_range), penalty
 
     def with_penalties(self, problem: Objective, penalty: Penalty) -> Objective:
         """The problem with given penalties, by column."""
@@ -180,6 +167,15 @@ def _check_columns(parameter: str, given: Mapping[Any, Any], names: Sequence[Any
     unknown = [name for name in given if name not in names]
     if unknown:
         raise InvalidInputError(f"{parameter} must name columns of X, {names}; got {short_repr(unknown)}.")
+
+
+def refuse_other_powers(columns: BoundMetric) -> None:
+    """Raise for p other than 1: columns would have to share one allowance of slope."""
+    if columns.has_parts and columns.p != 1:
+        raise InvalidInputError(
+            f"metric must have p = 1 for an additive model, so that its columns move the score one by one; it has "
+            f"p = {columns.p:g}. WeightedLp keeps every p for networks, projected and smoothed models."
+        )
 
 
 def check_monotone(monotone: Any, encoder: Encoder, columns: BoundMetric) -> dict[int, int]:

@@ -1,6 +1,6 @@
 """Quadratic programs of a few hundred variables, by an interior point method.
 
-``min 1/2 x'Hx + g'x  subject to  G x <= h  and  sum_i x_i^q <= 1 over some groups of variables``
+``min 1/2 x'Hx + g'x  subject to  G x <= h``
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import csr_array
 
 from likewise._engine import kernel
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import FloatArray
 from likewise.exceptions import UnsolvedError
 
 _MOST_STEPS = 100
@@ -23,24 +23,19 @@ _NEAR = 0.97  # fraction of the way from the middle to a given point
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """A convex set with an interior.
+    """Linear limits of a set with an interior.
 
     Attributes
     ----------
     rows : csr_array of shape (n_limits, n_variables)
     highest : ndarray of shape (n_limits,)
         ``rows @ x <= highest``.
-    balls : tuple of ndarray
-        Groups of variables with ``sum x_i^q <= 1``; other limits keep them above 0.
-    q : float
     inside : ndarray of shape (n_variables,)
         A point strictly inside.
     """
 
     rows: csr_array
     highest: FloatArray
-    balls: tuple[IntArray, ...]
-    q: float
     inside: FloatArray
 
     @cached_property
@@ -55,28 +50,7 @@ class Limits:
 
     def values(self, x: FloatArray) -> FloatArray:
         """All limits at `x`; inside, all are negative."""
-        with np.errstate(over="ignore"):  # for large q, powers may overflow to infinity: outside
-            balls = [(x[ball] ** self.q).sum() - 1 if (x[ball] > 0).all() else np.inf for ball in self.balls]
-        return np.concatenate([self.rows @ x - self.highest, balls])
-
-    def gradients(self, x: FloatArray) -> csr_array:
-        """Gradients of all limits at `x`."""
-        if not self.balls:
-            return self.rows
-        slopes = np.zeros((len(self.balls), len(x)))
-        for line, ball in zip(slopes, self.balls, strict=True):
-            line[ball] = self.q * x[ball] ** (self.q - 1)
-        from scipy.sparse import vstack
-
-        return csr_array(vstack([self.rows, csr_array(slopes)]))
-
-    def hessian_diagonal(self, x: FloatArray, multipliers: FloatArray) -> FloatArray:
-        """Diagonal of the curved limits' second derivatives, weighted."""
-        out = np.zeros(len(x))
-        if self.q > 1:
-            for ball, multiplier in zip(self.balls, multipliers[len(self.highest) :], strict=True):
-                out[ball] += multiplier * self.q * (self.q - 1) * x[ball] ** (self.q - 2)
-        return out
+        return np.asarray(self.rows @ x - self.highest)
 
 
 def minimise_quadratic(
@@ -88,7 +62,7 @@ def minimise_quadratic(
 
     Examples
     --------
-    >>> box = Limits(csr_array([[1.0]]), np.array([0.5]), (), 1.0, np.array([0.0]))
+    >>> box = Limits(csr_array([[1.0]]), np.array([0.5]), np.array([0.0]))
     >>> minimise_quadratic(np.array([[2.0]]), np.array([-2.0]), box).round(6)  # (x - 1)^2 for x <= 1/2
     array([0.5])
     """
@@ -104,7 +78,7 @@ def solve_quadratic(
 
     Examples
     --------
-    >>> box = Limits(csr_array([[1.0]]), np.array([0.5]), (), 1.0, np.array([0.0]))
+    >>> box = Limits(csr_array([[1.0]]), np.array([0.5]), np.array([0.0]))
     >>> solve_quadratic(np.array([[2.0]]), np.array([-2.0]), box)[1].round(6)
     array([1.])
     """
@@ -115,23 +89,20 @@ def solve_quadratic(
     # In units of the objective's own steepness, so that a start with weak and strong columns is balanced.
     steepness = float(np.abs(g if near is None else H @ x + g).max(initial=0.0))
     multipliers = max(1e-3, steepness) / len(f) / -f
-    size_before = 1.0
+    size_before, slopes, turned = 1.0, limits.rows, limits.turned
     for _ in range(_MOST_STEPS):
-        gap, slopes = float(-f @ multipliers), limits.gradients(x)
-        turned, downhill = limits.turned if slopes is limits.rows else slopes.T, H @ x + g
+        gap, downhill = float(-f @ multipliers), H @ x + g
         left_over = np.abs(downhill + turned @ multipliers).max()
         # The gap bounds the error once the multipliers balance the gradient.
         if gap <= tolerance and left_over <= 0.01 * np.sqrt(tolerance):
             break
-        system = _add_products(H, slopes, multipliers / -f, is_box=limits.is_box and slopes is limits.rows)
-        if limits.balls:
-            system[np.diag_indices_from(system)] += limits.hessian_diagonal(x, multipliers)
+        system = _add_products(H, slopes, multipliers / -f, is_box=limits.is_box)
         newton = _Newton(factorised(system), downhill, slopes, turned, f, multipliers)
         _, shift, turn = newton.move(np.zeros_like(f))
         size = min(_longest(multipliers, turn), _longest(-f, -shift))
         left = float((-f - size * shift) @ (multipliers + size * turn))
-        # The linear system leaves out the product of the two changes. After a short step, return to the centre: next to
-        # a curved limit all steps are short.
+        # The linear system leaves out the product of the two changes. After a short step, return to the centre, from
+        # where steps are longer.
         centring = max(left / gap, 1 - size_before) ** 3
         step, shift, turn = newton.move(centring * gap / len(f) + turn * shift)
         size = 0.995 * min(_longest(multipliers, turn), _longest(-f, -shift))

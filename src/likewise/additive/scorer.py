@@ -53,14 +53,11 @@ class AdditiveScorer(PlainScorer):
         For classes in units of the score (log-odds, say); for regression in units of the output.
     link : str
         A key of `LINKS`.
-    budgets : ndarray of shape (n_functions, n_columns)
-        Share of its scale that each column of numbers was given; 1 where p is 1.
     output_range : tuple of float, or None for classes
     """
 
     model: SumOfShapes
     link: str
-    budgets: FloatArray
     output_range: tuple[float, float] | None
 
     def prove(self) -> Guarantee:
@@ -231,7 +228,7 @@ class PointsScorer(AdditiveScorer):
 
     Attributes
     ----------
-    model, link, budgets, output_range
+    model, link, output_range
         As for `AdditiveScorer`; `model` is in points, whole ones at knots and for categories.
     points_to_double : float
         Points that double the odds.

@@ -22,33 +22,13 @@ _TINIEST = 2.0**-1000  # products below it have lost digits
 def within(sums: SumOfShapes, unit: float) -> SumOfShapes:
     """Bring the sums within the metric, in one pass over whole steps of the grid.
 
-    Every limit is rounded down to whole steps, ``floor((1 - 2^-40) limit / step)``, and every change is towards it:
-
-    1. Rises, distances from a missing number, and ranges of categories are cut to their limits, column by column;
-       levels with a table of distances are cut to their envelope (`lowered`).
-    2. Where the slopes of several columns are too steep together, the numbers of that function are multiplied by
-       ``(1 - 2^-40) / norm``, with rises rounded towards 0.
-    3. Rises that are rounded may add up to more than before (+1, +1, -3 steps become 0, 0, -2), so values are cut
-       once more to what is allowed from a missing number. Cutting makes no rise larger.
-
-    `SumOfShapes.used` is then at most 1, since the room of 2^-40 exceeds all roundings of its computation
-    (proof: `docs/theory.md` §11).
+    Every limit is rounded down to whole steps, ``floor((1 - 2^-40) limit / step)``. Rises, distances from a missing
+    number, and ranges of categories are cut to their limits, column by column; levels with a table of distances are cut
+    to their envelope (`lowered`). `SumOfShapes.used` is then at most 1, since the room of 2^-40 exceeds all roundings
+    of its computation (proof: `docs/theory.md` §11).
     """
-    weights, step = sums.metric, 2.0**-sums.bits
-    cut = replace(sums, shapes=tuple(_clipped(shape, weights, unit, step) for shape in sums.shapes))
-    steep = cut.steepness(unit)
-    if (steep <= 1).all():
-        return cut
-    factors = np.where(steep > 1, (1 - _ROOM) / np.maximum(steep, 1.0), 1.0)
-    return replace(
-        cut,
-        shapes=tuple(
-            shape
-            if shape.knots is None
-            else _clipped_around_missing(_scaled(shape, factors, step), weights, unit, step)
-            for shape in cut.shapes
-        ),
-    )
+    step = 2.0**-sums.bits
+    return replace(sums, shapes=tuple(_clipped(shape, sums.metric, unit, step) for shape in sums.shapes))
 
 
 def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: BoundMetric, unit: float) -> SumOfShapes:
@@ -105,7 +85,8 @@ def _clipped(shape: Shape, weights: BoundMetric, unit: float, step: float | None
     shape = replace(shape, values=_cumulated(values[:, :1], np.clip(np.diff(values, axis=1), -most, most)))
     if other is None:
         return shape if step is not None else _clipped_around(shape, shape.values.mean(axis=1), _LARGEST * unit)
-    return _clipped_around_missing(shape, weights, unit, step)
+    most = _floor_limit(min(unit * float(weights.missing[shape.column]), _LARGEST * unit), step)
+    return _clipped_around(shape, other, most)
 
 
 def lowered(shape: Shape, limits: FloatArray) -> Shape:
@@ -118,25 +99,8 @@ def lowered(shape: Shape, limits: FloatArray) -> Shape:
     return replace(shape, values=lowered[:, :-1], other=lowered[:, -1])
 
 
-def _clipped_around_missing(shape: Shape, weights: BoundMetric, unit: float, step: float | None) -> Shape:
-    """Cut the values of numbers to what is allowed from a missing one."""
-    if shape.other is None:
-        return shape
-    return _clipped_around(
-        shape, shape.other, _floor_limit(min(unit * float(weights.missing[shape.column]), _LARGEST * unit), step)
-    )
-
-
 def _clipped_around(shape: Shape, centre: FloatArray, half: FloatArray | float) -> Shape:
     return replace(shape, values=np.clip(shape.values, (centre - half)[:, None], (centre + half)[:, None]))
-
-
-def _scaled(shape: Shape, factors: FloatArray, step: float) -> Shape:
-    """Multiply a shape of numbers by factors of at most 1, rises rounded towards 0."""
-    first = np.rint(shape.values[:, :1] * factors[:, None] / step) * step
-    rises = np.trunc(np.diff(shape.values, axis=1) * factors[:, None] / step) * step
-    other = None if shape.other is None else np.rint(shape.other * factors / step) * step
-    return replace(shape, values=_cumulated(first, rises), other=other)
 
 
 def _floor_limit(limit: FloatArray | float, step: float | None) -> FloatArray:

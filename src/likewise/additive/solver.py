@@ -26,7 +26,6 @@ from likewise._typing import FloatArray, IntArray
 from likewise.additive.design_matrix import Layout, constant
 from likewise.additive.objective import Objective
 from likewise.additive.qp import Limits, factorised, minimise_quadratic, solve_factorised
-from likewise.exceptions import InvalidInputError
 
 _MOST_VARIABLES = 1000
 _MOST_ROUNDS = 100
@@ -90,8 +89,7 @@ def coarsened(problem: Objective) -> Objective:
 
 def _knots_at_once(problem: Objective, n_variables: int) -> int:
     """Rises per column, if `n_variables` are shared among columns and functions."""
-    layout = problem.layout
-    return max(1, (n_variables // problem.loss.n_functions - layout.n_budgets) // max(1, len(layout.parts)))
+    return max(1, n_variables // problem.loss.n_functions // max(1, len(problem.layout.parts)))
 
 
 def solve_in_blocks(
@@ -101,8 +99,6 @@ def solve_in_blocks(
     n_functions, layout = problem.loss.n_functions, problem.layout
     if not needs_blocks(problem):
         return solve(problem, start, advance)
-    if layout.n_budgets:
-        raise InvalidInputError("budgets must be given where there are too many variables to solve for at once.")
     # Their limits are the same in every round, so their layouts are kept.
     blocks = [
         (*block, replace(layout, parts=[layout.parts[j] for j in block[1]])) for block in _blocks(layout, n_functions)
@@ -149,13 +145,6 @@ def _extrapolated(limits: Limits, before: FloatArray, x: FloatArray, ratio: floa
     rises = rate > 0
     longest = 0.99 * float((room[rises] / rate[rises]).min(initial=np.inf))
     return x + max(0.0, min(longest, ratio / (1 - ratio))) * step
-
-
-def fit_budgets(problem: Objective) -> FloatArray:
-    """Budgets of each function, shape (n_functions, n_columns), from a fit with few enough knots for one matrix."""
-    coarse = coarsened(problem)
-    x = solve(coarse, constant(coarse.layout, problem.best_constants()))
-    return np.stack([coarse.layout.found_budgets(line) for line in x])
 
 
 def _blocks(layout: Layout, n_functions: int) -> list[tuple[list[int], list[int]]]:
@@ -213,10 +202,8 @@ def choose_penalties(problem: Objective, *, labels: bool) -> Smoothness:
     labels : bool
         Whether outcomes are labels of classes, whose dispersion is 1; otherwise it is estimated.
     """
-    layout = problem.layout
-    free = replace(problem, layout=replace(layout, budgets=np.ones(len(layout.weights.scales))))
     with single_threaded_blas():
-        found, counts = _alternate(coarsened(free), labels=labels)
+        found, counts = _alternate(coarsened(problem), labels=labels)
     return Smoothness(np.array([float(f"{penalty:.{_DIGITS}g}") for penalty in found]), counts)
 
 

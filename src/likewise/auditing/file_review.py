@@ -17,6 +17,7 @@ from likewise.kernel.columns import is_numeric
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
+from likewise.pairs.model_outputs import OutputLabels
 from likewise.pairs.points import CODE, Points, splits_of
 from likewise.verification.domain import frame_of
 
@@ -114,6 +115,7 @@ def review_files(
     threshold: float | None = None,
     groups: Any = None,
     n_comparators: int | None = 5,
+    output_range: tuple[float, float] | None = None,
 ) -> FileReview:
     """Find denied people for whom an approved person exists who is no better qualified.
 
@@ -145,6 +147,9 @@ def review_files(
         denied women beside approved men, say.
     n_comparators : int or None, default=5
         How many comparators to list for each person; None lists all.
+    output_range : tuple of float, optional
+        Lowest and highest score, if the metric is of scores that are no probabilities: the threshold, a share of this
+        range, is said in their unit.
 
     Returns
     -------
@@ -206,7 +211,7 @@ def review_files(
         len(denied),
         len(granted),
         int(found.counts.sum()),
-        _rule(better or {}, threshold),
+        _rule(better or {}, None if threshold is None else OutputLabels.of_range(output_range).written(threshold)),
         dict(better or {}),
         both,
         approved is None,
@@ -215,13 +220,13 @@ def review_files(
     )
 
 
-def _rule(better: Mapping[Any, str], threshold: float | None) -> str:
+def _rule(better: Mapping[Any, str], threshold: str | None) -> str:
     """What makes an approved person a comparator, in words."""
     ordered = [str(name) for name, direction in better.items() if direction != "same"]
     equal = [str(name) for name, direction in better.items() if direction == "same"]
     parts = [f"no better in {list_words(ordered, 'or')}"] * bool(ordered)
     parts += [f"the same in {list_words(equal)}"] * bool(equal)
-    parts += [] if threshold is None else [f"within a distance of {threshold:g}"]
+    parts += [] if threshold is None else [f"within a distance of {threshold}"]
     return "who is " + list_words(parts)
 
 

@@ -45,23 +45,26 @@ class GroupGaps:
         (cross-validated area under the ROC curve, 0.5 is not at all; the average over values against others).
     contributions : DataFrame, or None
         Of a scorecard: what each column adds to the gap in the score (log-odds, say), for each value.
+    labels : OutputLabels
+        What the outputs are: `labels.written` shows a gap in points of a probability, or in the unit of the scores.
     """
 
     gaps: pd.DataFrame
     proxies: pd.DataFrame
     contributions: pd.DataFrame | None
+    labels: OutputLabels
 
     @property
     def headline(self) -> str:
         """What the gap shows that comes closest to its limit, or exceeds it most."""
         row = self.gaps.iloc[int(np.argmax(self.gaps["gap"].abs() - self.gaps["allowed"]))]
-        gap, allowed = abs(row["gap"]), row["allowed"]
-        text = f"mean outputs of {row['value']} and of all others differ by {gap:.3g}, "
-        if gap > allowed:
-            return f"{text}more than the {allowed:.3g} of any model within the metric"
+        gap, allowed, shuffled = (self.labels.written(abs(row[key]), 3) for key in ("gap", "allowed", "shuffled"))
+        text = f"mean outputs of {row['value']} and of all others differ by {gap}, "
+        if abs(row["gap"]) > row["allowed"]:
+            return f"{text}more than the {allowed} of any model within the metric"
         return (
-            f"{text}those of models within the metric by up to {allowed:.3g} ({row['shuffled']:.3g} if the values are "
-            "shuffled): this gap alone shows neither that the model exceeds the metric nor that it keeps to it"
+            f"{text}those of models within the metric by up to {allowed} ({shuffled} if the values are shuffled): this "
+            "gap alone shows neither that the model exceeds the metric nor that it keeps to it"
         )
 
     def __repr__(self) -> str:
@@ -117,7 +120,7 @@ def group_gaps(
     0     f -0.15     0.05
     1     m  0.15     0.05
     >>> found.headline
-    'mean outputs of f and of all others differ by 0.15, more than the 0.05 of any model within the metric'
+    'mean outputs of f and of all others differ by 15 points, more than the 5 points of any model within the metric'
     """
     metric = check_metric(metric)
     weights, people = metric.read(X)
@@ -135,7 +138,8 @@ def group_gaps(
     where, values = pd.factorize(given[name], use_na_sentinel=False)
     if not 2 <= len(values) <= _MOST_VALUES:
         raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
-    direction = Direction.of(favourable, OutputLabels.of(model, predictions, output_range, probable=probable).classes)
+    labels = OutputLabels.of(model, predictions, output_range, probable=probable)
+    direction = Direction.of(favourable, labels.classes)
     rows: list[tuple[Any, ...]] = []
     points = Points.of(people, None if splits_of(weights) is None else weights)
     shuffles = [np.random.default_rng(seed).permutation(where) for seed in range(_SHUFFLES)]
@@ -154,6 +158,7 @@ def group_gaps(
         pd.DataFrame(rows, columns=head),
         _proxies(people, name, where),
         _contributions(model, X, where, names),
+        labels,
     )
 
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import PAIR, Output, command, next_command
-from likewise.cli.models import PeopleSource, check_taken, file_of, load_any_model, model_option, reads_people
+from likewise.cli.console import PAIR, Destination, Output, command, next_command
+from likewise.cli.models import check_taken, file_of, load_any_model, model_option
+from likewise.cli.sources import PeopleSource, reads_people
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.auditing.effect import Effect
 
 
-@click.command()
+@options.new_command()
 @model_option(required=True)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed tries the same pairs."
 )
-@click.option("--out", type=options.FILE, help="Write the worst pair as CSV.")
-@options.force
+@options.writes("Write the worst pair as CSV.")
 @command
 @reads_people
 def attack(
@@ -47,8 +47,7 @@ def attack(
     favourable: str | None,
     pairs: int,
     seed: int,
-    out: Path | None,
-    force: bool,
+    to: Destination,
 ) -> None:
     """Search for the pair of people, in the table or not, whose scores most exceed their distance.
 
@@ -59,11 +58,9 @@ def attack(
     """
     from likewise import attack as search
     from likewise.cli.dataset import resolve_range
-    from likewise.io import check_output_path
     from likewise.metric_file import read_metric_file
 
-    if out is not None:
-        check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
+    to.check(source.table, metric_file, file_of(model_name))
     model = load_any_model(model_name, source.categories)
     own: Any = getattr(model, "guarantee_", None)
     if metric_file is None and own is None:
@@ -112,15 +109,15 @@ def attack(
         echo(f"Favoured: {PAIR[found.favoured]} (favourable: {found.favourable}).")
     echo.unit(found.labels)
     echo(f"\n{found.coverage}", coverage=found.coverage)
-    if out is not None and found.pair is None:
-        echo.note(f"{out} was not written, as there is no pair.")
-    elif out is not None:
-        echo.csv(found.pair, out, "pair_file")
+    if to.out is not None and found.pair is None:
+        echo.note(f"{to.out} was not written, as there is no pair.")
+    elif to.out is not None:
+        echo.csv(found.pair, to.out, "pair_file")
     proof = [word for name in only for word in ("--column", name)] if found.pair is None else []
     echo.finish(*([next_command("effect", source.table, "--model", model_name, *proof)] if proof else []))
 
 
-@click.command()
+@options.new_command()
 @model_option(required=True)
 @click.option(
     "--column",
@@ -145,8 +142,7 @@ def attack(
     type=click.FloatRange(0),
     help="Exit 1 unless the effect is proven to be at most this: in percentage points, or in the unit of other scores.",
 )
-@click.option("--out", type=options.FILE, help="Write what exchanging the column does to each person as CSV.")
-@options.force
+@options.writes("Write what exchanging the column does to each person as CSV.")
 @command
 @reads_people
 def effect(
@@ -160,8 +156,7 @@ def effect(
     boxes: int | None,
     output_range: tuple[float, float] | None,
     max_effect: float | None,
-    out: Path | None,
-    force: bool,
+    to: Destination,
 ) -> None:
     """Find how much a column can matter: for these people, for the worst pair there can be, and at most.
 
@@ -169,11 +164,9 @@ def effect(
     """
     from likewise import effect as find_effect
     from likewise.cli.dataset import resolve_range
-    from likewise.io import check_output_path
     from likewise.metric_file import read_metric_file
 
-    if out is not None:
-        check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
+    to.check(source.table, metric_file, file_of(model_name))
     file = None if metric_file is None else read_metric_file(metric_file)
     model = load_any_model(model_name, source.categories)
     if file is not None and metric_file is not None and not hasattr(model, "guarantee_"):
@@ -193,11 +186,11 @@ def effect(
         verbose=not echo.as_json,
     )
     _echo_effect(echo, found)
-    if out is not None:
+    if to.out is not None:
         people = found.labels.in_units(found.on_people, "effect")
         people = people.assign(row=people["row"] + 1 if ids is None else ids)
         people = people if ids is None else people.rename(columns={"row": ids.name})
-        echo.csv(people, out, "people_file")
+        echo.csv(people, to.out, "people_file")
     passed = True
     if max_effect is not None:
         passed = found.proven is not None and found.labels.factor * found.proven <= max_effect

@@ -11,9 +11,10 @@ import click
 
 from likewise._validation import counted
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, name_people, rows_are
-from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model, model_option, reads_people
+from likewise.cli.console import Destination, Output, command, name_people, rows_are
+from likewise.cli.models import answers_of, file_of, load_any_model, model_option
 from likewise.cli.review import ReviewOptions, compare_files, reviews
+from likewise.cli.sources import PeopleSource, reads_people
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from likewise.pairs.model_outputs import OutputLabels
 
 
-@click.command()
+@options.new_command()
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @model_option(required=False)
 @options.score_range
@@ -38,9 +39,8 @@ if TYPE_CHECKING:
 @options.favourable
 @click.option("--groups", is_flag=True, help="Also say who has the better scores, in the columns of weight 0.")
 @click.option("--review", "is_review", is_flag=True, help="Compare the files of denied and approved people instead.")
-@reviews
-@click.option("--out", type=options.FILE, help="Write the worst pairs, or all files with their comparators, as CSV.")
-@options.force
+@reviews("--review-groups")
+@options.writes("Write the worst pairs, or all files with their comparators, as CSV.")
 @options.cluster
 @command
 @reads_people
@@ -56,8 +56,7 @@ def audit(
     groups: bool,
     is_review: bool,
     review: ReviewOptions,
-    out: Path | None,
-    force: bool,
+    to: Destination,
     cluster: str | None,
 ) -> None:
     """Search all pairs of people for scores that differ by more than the distance.
@@ -69,23 +68,23 @@ def audit(
     """
     from likewise.base import ConstrainedEstimator
     from likewise.cli.table_io import in_partitions
-    from likewise.io import check_output_path
     from likewise.pairs.model_outputs import OutputLabels
 
     scores = source.scores
     if is_review:
         if model_name is not None or scores is not None:
             raise InvalidInputError("--review compares decisions, not scores: leave out --model and --scores.")
-        compare_files(echo, source.table, review, metric_file, source.id_column, worst, out, force, source.dialect)
+        compare_files(echo, source, review, metric_file, worst, to)
         return
-    if review.decisions is not None:
-        raise InvalidInputError("--decisions comes with --review. To audit scores, name their column with --scores.")
+    if review.is_given:
+        raise InvalidInputError(
+            "--decisions, and what goes with it, comes with --review. To audit scores, name their column with --scores."
+        )
     if model_name is None and scores is None:
         raise InvalidInputError("Give --model or --scores (a column of the table), or both.")
     if model_name is None and metric_file is None:
         raise InvalidInputError("Give --metric as well: a column of scores has no metric.")
-    if out is not None:
-        check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
+    to.check(source.table, metric_file, file_of(model_name))
     loaded: Any = None if model_name is None else load_any_model(model_name, source.categories)
     model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
     partitioned, id_column = in_partitions(source.table, cluster), source.id_column
@@ -98,7 +97,7 @@ def audit(
     metric, output_range = _metric_and_range(echo, model, model_name, metric_file, output_range)
     guaranteed = model is not None and model.guarantee_.bound_metric.is_of(metric)
     own_range = output_range if model is None else model.guarantee_.output_range
-    labels = OutputLabels(own_range is None, limits=own_range)
+    labels = OutputLabels.of_range(own_range)
     limits = _Thresholds(labels, model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
     scored = scores if loaded is None else None
     job = _AuditJob(model, metric, scored, output_range, limits.thresholds, worst, favourable)
@@ -124,8 +123,8 @@ def audit(
         if labels.are_probabilities:
             echo("Of difference, distance and excess, 0.01 is one percentage point.")
     echo.unit(labels)
-    if out is not None:
-        echo.csv(_pairs_of(labels, found.violations, id_column, names), out, "worst_file")
+    if to.out is not None:
+        echo.csv(_pairs_of(labels, found.violations, id_column, names), to.out, "worst_file")
     passed = _echo_limits(echo, found, limits)
     echo.finish()
     if not passed:
@@ -334,10 +333,7 @@ def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:
     absent = [name for name in model.required_features_ if name not in X.columns]
     if absent:
         raise FileError(f"{where} has no column {absent[0]!r}, which the model needs.")
-    unseen = Unseen(model)
-    unseen.look(X)
-    unseen.stop(where)
-    unseen.tell(echo.note)
+    Unseen.check(model, X, where, echo.note)
     X, output_range = X[model_columns(model, X)], model.guarantee_.output_range
     if output_range is None:
         return pd.DataFrame(model.predict_proba(X), columns=model.classes_)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, next_command
+from likewise.cli.console import Destination, Dialect, Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -21,17 +21,12 @@ _ROWS = 60  # printed of a card
 _ENDINGS = (".csv", ".xlsx", ".json", ".sql", ".onnx", ".skops")
 
 
-@click.command()
+@options.new_command()
 @click.argument("model", type=options.FILE)
-@click.option(
-    "--out",
-    type=options.FILE,
-    default=Path("card.csv"),
-    show_default=True,
-    help="By its ending: .csv or .xlsx (the table), .json (everything, for verify-card), .sql, .onnx, or .skops (the "
-    "model).",
+@options.writes(
+    "By its ending: .csv or .xlsx (the table), .json (everything, for verify-card), .sql, .onnx, or .skops (a model).",
+    default="card.csv",
 )
-@options.force
 @click.option("--in-points", is_flag=True, help="Round to whole points within the metric, as lenders print them.")
 @click.option("--points-to-double", type=float, help="Points that double the odds (20).")
 @click.option("--base-score", type=int, help="Points of someone with the base odds (600).")
@@ -46,8 +41,7 @@ _ENDINGS = (".csv", ".xlsx", ".json", ".sql", ".onnx", ".skops")
 def card(
     echo: Output,
     model: Path,
-    out: Path,
-    force: bool,
+    to: Destination,
     in_points: bool,
     favourable: str | None,
     table: Path | None,
@@ -62,11 +56,11 @@ def card(
     Example: likewise card model.skops --in-points --points-to-double 20 --out card.json
     """
     from likewise.cli.models import class_named
-    from likewise.io import check_output_path
 
+    out = to.path
     if out.suffix not in _ENDINGS:
         raise InvalidInputError(f"--out must end in {', '.join(_ENDINGS)}; got {out}.")
-    check_output_path(out, model, table, force=force)
+    to.check(model, table)
     fitted = _scorecard(model)
     outcome = class_named(favourable, getattr(fitted, "classes_", None))
     asked = {name: value for name, value in given.items() if value not in (None, ())}
@@ -154,7 +148,7 @@ def _write(fitted: Any, out: Path, outcome: Any) -> None:
         (fitted.to_csv if out.suffix == ".csv" else fitted.to_excel)(out, outcome)
 
 
-@click.command("verify-card")
+@options.new_command("verify-card")
 @click.argument("card", type=options.FILE)
 @click.argument("people", type=options.FILE, required=False)
 @command
@@ -196,7 +190,7 @@ def verify_card(echo: Output, card: Path, people: Path | None) -> None:
     echo.finish()
 
 
-@click.command()
+@options.new_command()
 @click.argument("model", type=options.FILE)
 @click.argument("table", type=options.FILE)
 @click.option("--person", required=True, help="Who: the value in the column --id, or else the row, from 1.")
@@ -208,8 +202,7 @@ def verify_card(echo: Output, card: Path, people: Path | None) -> None:
 @click.option(
     "--reasons", type=click.IntRange(1), default=4, show_default=True, help="Most reasons to give, ties aside."
 )
-@click.option("--out", type=options.FILE, help="Also write it: .html, .txt or .json.")
-@options.force
+@options.writes("Also write it: .html, .txt or .json.")
 @command
 @options.reads_table
 def notice(
@@ -223,8 +216,7 @@ def notice(
     width: float | None,
     favourable: str | None,
     reasons: int,
-    out: Path | None,
-    force: bool,
+    to: Destination,
     dialect: Dialect,
 ) -> None:
     """Tell one person what lowers the chance of the favourable outcome, and the smallest change that would be enough.
@@ -237,12 +229,12 @@ def notice(
     from likewise._writing import atomic_write
     from likewise.cli.models import class_named, echo_favourable
     from likewise.decisions.threshold import ThresholdDecision
-    from likewise.io import check_output_path, load_model
+    from likewise.io import load_model
 
-    if out is not None:
-        if out.suffix not in (".html", ".txt", ".json"):
-            raise InvalidInputError(f"--out must end in .html, .txt or .json; got {out}.")
-        check_output_path(out, model, table, policy, force=force)
+    out = to.out
+    if out is not None and out.suffix not in (".html", ".txt", ".json"):
+        raise InvalidInputError(f"--out must end in .html, .txt or .json; got {out}.")
+    to.check(model, table, policy)
     inner, fitted = _scorecard(model), load_model(model)
     X = _row_of(inner, table, person, id_column, dialect)
     if isinstance(fitted, ThresholdDecision):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, echo_unseen, next_command
+from likewise.cli.console import Destination, Output, command, echo_unseen, next_command
+from likewise.cli.sources import DatasetSource, reads_dataset
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.cli.dataset import DatasetSource
 
 _METHODS = (*options.METHODS, "augmented")
 _DRAWS = (
@@ -31,46 +31,42 @@ def _cross_validates(function: Callable[..., Any]) -> Callable[..., Any]:
     it, and a function from the `DatasetSource` to the commands to run next.
     """
 
-    @options.reads_dataset(options.FILE)
+    @reads_dataset(options.FILE)
     @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
     @click.option("--draws", type=click.IntRange(1), default=100, show_default=True, help=_DRAWS)
-    @click.option("--out", type=options.FILE, help="Write the table as CSV.")
-    @options.force
+    @options.writes("Write the table as CSV.")
     @functools.wraps(function)
     def wrapped(
-        echo: Output, source: DatasetSource, folds: int, draws: int, out: Path | None, force: bool, **parameters: Any
+        echo: Output, source: DatasetSource, folds: int, draws: int, to: Destination, **parameters: Any
     ) -> None:
-        from likewise.io import check_output_path
-
-        if out is not None:
-            check_output_path(out, source.table, source.metric_file, force=force)
+        to.check(source.table, source.metric_file)
         data, metric = source.load(echo.note)
         cv = data.unseen.folds(data.y, folds, classify=data.is_classification)
         parameters |= {"cv": cv, "task": data.task, "n_draws": draws, "output_range": data.output_range}
         result, facts, next_commands = function(data.X, data.y, metric, verbose=not echo.as_json, **parameters)
         echo(str(result), **facts)
         echo_unseen(echo, data.unseen)
-        _write_table(echo, result.table, out)
+        _write_table(echo, result.table, to.out)
         echo.finish(*next_commands(source))
 
     return command(wrapped)
 
 
-@click.command()
+@options.new_command()
 @click.option(
     "--method", "methods", multiple=True, type=click.Choice(_METHODS), help="Only these; may be given several times."
 )
 @_cross_validates
 def compare(X: Any, y: Any, metric: Any, methods: tuple[str, ...], **parameters: Any) -> Any:
-    """Compare the methods that enforce a metric, a constant, and models without a guarantee on held-out people.
+    """Compare the methods that enforce a metric, a constant and the unconstrained model on held-out people.
 
     Example: likewise compare loans.csv --target approved --metric metric.toml --method additive
     """
     from likewise import compare as cross_validate_all
 
-    result = cross_validate_all(X, y, metric, methods=[*methods, "linear"] if methods else "auto", **parameters)
+    result = cross_validate_all(X, y, metric, methods=[*methods] or "auto", **parameters)
     best = result.best()
-    facts = {"best": best.name, "reason": best.reason, "measured_on": result.measured_on}
+    facts = {"best": best.name, "reason": best.reason, "cost": result.cost, "measured_on": result.measured_on}
 
     def next_commands(source: DatasetSource) -> list[str]:
         return [_enforce_command(source, source.metric_file, best.name, best.estimator)]
@@ -78,7 +74,7 @@ def compare(X: Any, y: Any, metric: Any, methods: tuple[str, ...], **parameters:
     return result, facts, next_commands
 
 
-@click.command()
+@options.new_command()
 @click.option("--method", type=click.Choice(_METHODS), default="additive", show_default=True)
 @click.option(
     "--scale",

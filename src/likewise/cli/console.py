@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,86 +164,115 @@ class Dialect:
         return rf"[-+]?[$€£]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)(?:{re.escape(self.decimal)}\d+)?"
 
 
-def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options on the format of a CSV file, passed to the function as one `dialect`."""
+_LAST = {
+    "How the table is read": ("id_column", "categorical", "drop", "categories", "delimiter", "encoding", "decimal"),
+    "Output": ("out", "force", "as_json", "help"),
+}
+"""Options that stand at the end of a command's help."""
 
-    @click.option("--delimiter", default=",", show_default=True, help="Column separator of a CSV file, or 'tab'.")
-    @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a CSV file, such as latin-1.")
-    @click.option("--decimal", default=".", show_default=True, help="Decimal sign of a CSV file.")
-    @functools.wraps(function)
-    def wrapped(*args: Any, delimiter: str, encoding: str, decimal: str, **options: Any) -> Any:
-        return function(*args, dialect=Dialect(delimiter, encoding, decimal), **options)
 
-    return wrapped
+class SectionedCommand(click.Command):
+    """A command whose help begins with what is required, and ends with how files are read and written."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, section by section."""
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Required", "Options", *_LAST)}
+        for parameter in self.get_params(ctx):
+            ends = (title for title, names in _LAST.items() if parameter.name in names)
+            title = "Required" if parameter.required else next(ends, "Options")
+            record = None if isinstance(parameter, click.Argument) else parameter.get_help_record(ctx)
+            sections[title] += [] if record is None else [record]
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+new_command = functools.partial(click.command, cls=SectionedCommand)
+
+
+def as_one(kind: type[Any], name: str, *options: Callable[..., Any]) -> Callable[..., Any]:
+    """Add options, and pass them to the function as one `kind` by this name: its fields are what options are called.
+
+    Options may themselves be added by another `as_one`, whose object is then a field.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **given: Any) -> Any:
+            chosen = kind(**{field.name: given.pop(field.name) for field in fields(kind) if field.name in given})
+            return function(*args, **{name: chosen}, **given)
+
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate
+
+
+reads_table = as_one(
+    Dialect,
+    "dialect",
+    click.option("--delimiter", default=",", show_default=True, help="Column separator of a CSV file, or 'tab'."),
+    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a CSV file, such as latin-1."),
+    click.option("--decimal", default=".", show_default=True, help="Decimal sign of a CSV file."),
+)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """The file that a command writes, None for none, and whether it may replace one."""
+
+    out: Path | None
+    force: bool
+
+    def check(self, *inputs: Any) -> None:
+        """Raise if the file is one of the inputs, exists without --force, or cannot be written."""
+        if self.out is not None:
+            from likewise.io import check_output_path
+
+            check_output_path(self.out, *inputs, force=self.force)
+
+    @property
+    def path(self) -> Path:
+        """The file, where a command always writes one."""
+        assert self.out is not None
+        return self.out
+
+
+def writes(text: str | None = None, default: str | None = None, *, required: bool = False) -> Callable[..., Any]:
+    """Add --out and --force, passed to the function as one `to`."""
+    given: dict[str, Any] = {"help": text, "required": required}
+    given |= {} if default is None else {"default": Path(default), "show_default": True}
+    return as_one(Destination, "to", click.option("--out", type=FILE, **given), force)
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How a table is scored in batches, as keywords of `score_file`."""
+
+    id_column: str | None
+    keep: tuple[str, ...]
+    batch_rows: int
+    jobs: int
+    cluster: str | None
+    dialect: Dialect
 
 
 def scores_in_batches(results: str) -> Callable[..., Any]:
-    """Add options on scoring a table in batches, passed to the function as keywords of `score_file`."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @click.option("--id", "id_column", help=f"Column that names people, to repeat beside the {results}.")
-        @click.option("--keep", multiple=True, help=f"Another column of the table to repeat beside the {results}.")
-        @click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
-        @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
-        @cluster
-        @reads_table
-        @functools.wraps(function)
-        def wrapped(
-            *args: Any,
-            id_column: str | None,
-            keep: tuple[str, ...],
-            batch: int,
-            jobs: int,
-            cluster: str | None,
-            dialect: Dialect,
-            **options: Any,
-        ) -> Any:
-            batching = {"id_column": id_column, "keep": keep, "batch_rows": batch, "dialect": dialect}
-            return function(*args, batching=batching | {"jobs": jobs, "cluster": cluster}, **options)
-
-        return wrapped
-
-    return decorate
-
-
-def reads_dataset(table_type: click.Path) -> Callable[..., Any]:
-    """Add a table, its target and a metric file, passed to the function as one `source`."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @click.argument("table", type=table_type)
-        @target
-        @task
-        @click.option("--metric", "metric_file", type=FILE, required=True, help="Metric file (TOML).")
-        @output_range
-        @id_column
-        @click.option(
-            "--keep",
-            multiple=True,
-            help="Column to learn from though it has more than 300 categories, or more than 50 with fewer than 20 "
-            "people each on average, such as names, which are left out otherwise; may be given several times.",
-        )
-        @reads_table
-        @functools.wraps(function)
-        def wrapped(
-            *args: Any,
-            table: Path,
-            target: str,
-            task: Any,
-            metric_file: Path,
-            output_range: tuple[float, float] | None,
-            id_column: str | None,
-            keep: tuple[str, ...],
-            dialect: Dialect,
-            **options: Any,
-        ) -> Any:
-            from likewise.cli.dataset import DatasetSource
-
-            source = DatasetSource(table, target, metric_file, task, output_range, id_column, dialect, keep)
-            return function(*args, source=source, **options)
-
-        return wrapped
-
-    return decorate
+    """Add options on scoring a table in batches, passed to the function as one `batching`."""
+    return as_one(
+        Batching,
+        "batching",
+        click.option("--id", "id_column", help=f"Column that names people, to repeat beside the {results}."),
+        click.option("--keep", multiple=True, help=f"Another column of the table to repeat beside the {results}."),
+        click.option(
+            "--batch", "batch_rows", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time."
+        ),
+        click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine."),
+        cluster,
+        reads_table,
+    )
 
 
 PAIR = ("one", "other")

@@ -13,12 +13,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_ordered, infer_kinds
-from likewise.cli.console import Dialect, Note, next_command, no_note
+from likewise.cli.console import Dialect, Note, no_note
 from likewise.cli.seen_people import Unseen
-from likewise.cli.table_io import check_columns, hinted, named, read_table
+from likewise.cli.table_io import check_columns, named, read_table
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.kernel.columns import UNSEEN, CategoricalColumn, is_numeric
-from likewise.metric_file import MetricFile, read_metric_file
+from likewise.metric_file import MetricFile
 from likewise.metrics.table import TableMetric
 
 _FEW_CLASSES, _MOST_CLASSES = 10, 50
@@ -50,56 +50,6 @@ class Dataset:
         return self.task == "classification"
 
 
-@dataclass(frozen=True)
-class DatasetSource:
-    """The options of a command that learns from a table within a metric."""
-
-    table: Path
-    target: str
-    metric_file: Path
-    task: Task | None = None
-    output_range: Range | None = None
-    id_column: str | None = None
-    dialect: Dialect | None = None
-    keep: tuple[str, ...] = ()
-
-    def load(self, note: Note, *, natural: bool = False) -> tuple[Dataset, TableMetric]:
-        """Read the columns that the metric names, and the metric restricted to those that are learned from.
-
-        Left out are empty columns and, unless a given model needs them (`natural`), columns of names.
-        """
-        file = read_metric_file(self.metric_file)
-        categorical = list(file.metric.categorical)
-        for name in self.keep:
-            if name not in categorical:
-                raise InvalidInputError(
-                    f"--keep must name categorical columns of the metric, {categorical}; got {name!r}."
-                )
-        if file.not_forced:
-            note(
-                f"{', '.join(file.not_forced)}: weight 0 in {self.metric_file}, since the people it was revealed from "
-                "do not force one. Nobody has decided that: give a weight, or the model will not use the column."
-            )
-        data = read_dataset(
-            self.table,
-            self.target,
-            dialect=self.dialect,
-            task=self.task,
-            metric=file.metric,
-            id_column=self.id_column,
-            natural=natural,
-            note=note,
-        )
-        design = next_command("design", hinted(self.table), "--target", self.target)
-        unseen = Unseen.find(file, data.X, self.metric_file, design)
-        X = drop_empty_columns(data.X, note)
-        if not natural:
-            X = drop_names(X, categorical, self.keep, note, option="--keep")
-        limits = resolve_range(file, self.output_range, self.metric_file)
-        limits = _range_for_dataset(data, limits, self.metric_file, note)
-        return replace(data, X=X, output_range=limits, unseen=unseen), _restrict(file.metric, list(X.columns))
-
-
 def read_dataset(
     path: str | Path,
     target: str,
@@ -123,13 +73,21 @@ def read_dataset(
     Outcomes become members of `classes`, if given. With `natural`, categories that are all integers or booleans stay
     so, for a model trained on these.
     """
-    dialect, where = dialect or Dialect(), named(path)
-    ids = [] if id_column is None else [id_column]
-    kinds = None if metric is None else Kinds.of_metric(metric)
-    as_text = [*((*categorical, *orders) if kinds is None else kinds.as_text), *ids]
-    table = read_table(path, dialect, note, as_text=as_text, padded=kinds is None)
-    check_columns(table, (target, *drop, *categorical, *orders, *ids), path)
-    table = table.drop(columns=[name for name in drop if name != target])
+    where = named(path)
+    if metric is not None and target in metric.columns:
+        raise FileError(f"The metric names the target {target!r} as a column of people. Is it the right --target?")
+    people = PeopleTable.read(
+        path,
+        metric,
+        dialect or Dialect(),
+        note,
+        id_column=id_column,
+        others=[target, *(name for name in drop if name != target)],
+        categorical=categorical,
+        orders=orders,
+        natural=natural,
+    )
+    table, X = people.whole, people.X
     if not len(table):
         raise FileError(f"{where} has no rows.")
     if table[target].isna().any():
@@ -138,25 +96,11 @@ def read_dataset(
             f"{where}: the target {target!r} is missing in {len(rows):,} of {len(table):,} rows, the first of them row "
             f"{rows[0] + 1}. Drop these first."
         )
-    dates: list[str] = []
-    people = table.drop(columns=[target, *([] if name_rows else ids)])
-    if kinds is None:
-        X, dates = infer_kinds(people, dialect, note, categorical=[*categorical, *orders])
-        X = X.assign(**{name: as_ordered(X[name], listed) for name, listed in orders.items()})
-    else:
-        assert metric is not None
-        if target in metric.columns:
-            raise FileError(f"The metric names the target {target!r} as a column of people. Is it the right --target?")
-        faults = Faults(None if id_column is None else table[id_column])
-        X = as_kinds(
-            select_columns(people, metric, path, note, ignore=ids), kinds, dialect, faults, note, natural=natural
-        )
-        faults.stop(where)
     if name_rows:
-        X = X.set_axis(named_rows(id_column, range(1, len(X) + 1) if id_column is None else table[id_column]))
+        X = X.set_axis(named_rows(id_column, range(1, len(X) + 1) if people.ids is None else people.ids))
     if not X.shape[1]:
         raise FileError(f"{where} has no column but the target, so there is nothing to predict it from.")
-    outcomes = infer_kinds(table[[target]], dialect, note)[0][target]
+    outcomes = infer_kinds(table[[target]], people.dialect, note)[0][target]
     if classes is not None:
         outcomes = _as_classes(outcomes, classes)
     elif outcomes.nunique() < 2 and not name_rows:
@@ -167,7 +111,9 @@ def read_dataset(
     y = outcomes.to_numpy()
     if task == "classification":
         _note_rare_classes(outcomes, note)
-    return Dataset(X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(dates, "days"))
+    return Dataset(
+        X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(people.dates, "days")
+    )
 
 
 def named_rows(id_column: str | None, names: Iterable[Any]) -> list[str]:
@@ -238,43 +184,57 @@ def select_columns(
 
 @dataclass(frozen=True, eq=False)
 class PeopleTable:
-    """A table, and its people `X` as a metric reads them; `ids` name the people."""
+    """A table, and its people `X` as a metric reads them, or as their values say; `ids` name the people.
+
+    `dates` are columns of dates, which became days.
+    """
 
     path: Path
     dialect: Dialect
     whole: pd.DataFrame
     X: pd.DataFrame
     ids: pd.Series[Any] | None
+    dates: Sequence[str] = ()
 
     @classmethod
     def read(
         cls,
-        path: Path,
-        metric: TableMetric,
+        path: str | Path,
+        metric: TableMetric | None,
         dialect: Dialect,
         note: Note,
         *,
         id_column: str | None = None,
         others: Sequence[str] = (),
         as_text: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        orders: Mapping[str, Sequence[str]] = MappingProxyType({}),
         of_model: Kinds | None = None,
+        natural: bool = False,
     ) -> PeopleTable:
-        """Read a table with the columns of a metric, an id column and `others`.
+        """Read a table with the columns of a metric, or with all; beside them an id column and `others`.
 
-        The columns `as_text` are read as text. Orders and categories that the metric does not list are those
-        `of_model`, a model to be asked as well.
+        Without a metric, columns in `categorical` and `orders` hold categories, and the values say it of the rest. The
+        columns `as_text` are read as text. Orders and categories that the metric does not list are those `of_model`, a
+        model to be asked as well. With `natural`, categories that are all integers or booleans stay so.
         """
-        kinds, of_model = Kinds.of_metric(metric), of_model or Kinds()
-        beside = [*others, *([] if id_column is None else [id_column])]
-        texts = [*kinds.as_text, *of_model.as_text, *as_text, *beside[len(others) :]]
-        whole = read_table(path, dialect, note, as_text=texts)
-        check_columns(whole, beside, path)
-        ids = None if id_column is None else whole[id_column]
-        faults = Faults(ids)
+        ids, of_model = [] if id_column is None else [id_column], of_model or Kinds()
+        kinds = None if metric is None else Kinds.of_metric(metric)
+        texts = [*categorical, *orders] if kinds is None else [*kinds.as_text, *of_model.as_text]
+        whole = read_table(path, dialect, note, as_text=[*texts, *as_text, *ids], padded=kinds is None)
+        check_columns(whole, [*others, *categorical, *orders, *ids], path)
+        names = None if id_column is None else whole[id_column]
+        if metric is None or kinds is None:
+            coded = [*categorical, *orders]
+            X, dates = infer_kinds(whole.drop(columns=[*others, *ids]), dialect, note, categorical=coded)
+            X = X.assign(**{name: as_ordered(X[name], listed) for name, listed in orders.items()})
+            return cls(Path(path), dialect, whole, X, names, dates)
         kinds = replace(kinds, orders={**of_model.orders, **kinds.orders}, known={**kinds.known, **of_model.known})
-        X = as_kinds(select_columns(whole, metric, path, note, ignore=beside), kinds, dialect, faults, note)
+        faults = Faults(names)
+        chosen = select_columns(whole, metric, path, note, ignore=[*others, *ids])
+        X = as_kinds(chosen, kinds, dialect, faults, note, natural=natural)
         faults.stop(named(path))
-        return cls(path, dialect, whole, X, ids)
+        return cls(Path(path), dialect, whole, X, names)
 
     def scores(self, name: str) -> pd.Series[Any]:
         """A column of scores, one number per person."""
@@ -318,16 +278,6 @@ def drop_names(
     return X.drop(columns=names)
 
 
-def _restrict(metric: TableMetric, columns: Collection[str]) -> TableMetric:
-    """The metric of some of its columns. It is nowhere larger, so its guarantee also holds for the whole metric."""
-    kept = {
-        key: {name: value for name, value in part.items() if name in columns}
-        for key, part in metric.get_params().items()
-        if isinstance(part, dict)
-    }
-    return metric.with_params(**kept)
-
-
 # -- the range of which the weights of a regression are shares --------------------------------------------------------
 
 
@@ -342,7 +292,8 @@ def resolve_range(file: MetricFile, option: Range | None, metric_file: str | Pat
     return file.output_range if option is None else option
 
 
-def _range_for_dataset(data: Dataset, limits: Range | None, metric_file: str | Path, note: Note) -> Range | None:
+def range_for_dataset(data: Dataset, limits: Range | None, metric_file: str | Path, note: Note) -> Range | None:
+    """The output range of a dataset: as resolved, or for a regression that of the table."""
     if data.is_classification:
         if limits is not None:
             raise InvalidInputError(

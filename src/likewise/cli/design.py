@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, next_command
+from likewise.cli.console import Destination, Output, command, next_command
+from likewise.cli.sources import DesignSource, makes_metric
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.cli.dataset import Dataset, Task
+    from likewise.cli.dataset import Dataset
     from likewise.design.frontier import FrontierPoint, MetricFrontier
     from likewise.design.references import Reference
     from likewise.metric_file import MetricFile
@@ -34,19 +35,12 @@ _OFTEN_PROTECTED = {
 CHOSEN = "chosen"
 
 
-@click.command()
-@click.argument("table", type=options.FILE)
-@options.target
-@options.task
+@options.new_command()
 @click.option(
     "--protected",
     multiple=True,
     help="Columns that must not matter, separated by commas; may be given several times. '' for none.",
 )
-@options.output_range
-@options.drop
-@options.categorical
-@options.id_column
 @click.option(
     "--mean-distance",
     type=float,
@@ -60,24 +54,11 @@ CHOSEN = "chosen"
     default=0.0,
     help="Share of the people to keep apart: later commands find them again, and measure costs on them.",
 )
-@click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
 @click.option("--report", "with_report", is_flag=True, help="Write a page on the scorecard too: --out, but .html.")
-@options.force
+@options.writes(default="metric.toml")
 @command
-@options.reads_table
-def design(
-    echo: Output,
-    table: Path,
-    target: str,
-    task: Task | None,
-    protected: tuple[str, ...],
-    output_range: tuple[float, float] | None,
-    drop: tuple[str, ...],
-    categorical: tuple[str, ...],
-    id_column: str | None,
-    dialect: Dialect,
-    **parameters: Any,
-) -> None:
+@makes_metric(needs_target=True)
+def design(echo: Output, source: DesignSource, to: Destination, **parameters: Any) -> None:
     """Design a metric together with the scorecard within it.
 
     Metrics from strict to loose are designed, and each is measured on held-out people, beside a constant, the linear
@@ -94,48 +75,15 @@ def design(
 
     Example: likewise design loans.csv --target approved --protected race,sex --out metric.toml
     """
-    source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
-    design_file(echo, source, protected=protected, **parameters)
-
-
-@dataclass(frozen=True)
-class DesignSource:
-    """The options of a command that designs a metric from a table."""
-
-    table: Path
-    target: str
-    task: Task | None
-    output_range: tuple[float, float] | None
-    drop: tuple[str, ...]
-    categorical: tuple[str, ...]
-    id_column: str | None
-    dialect: Dialect
-
-    def load(self, echo: Output) -> Dataset:
-        """Read people, outcomes and, for a regression, the output range."""
-        from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
-
-        data = read_dataset(
-            self.table,
-            self.target,
-            self.drop,
-            dialect=self.dialect,
-            task=self.task,
-            categorical=self.categorical,
-            id_column=self.id_column,
-            note=echo.note,
-        )
-        limits = range_for_metric(data, self.output_range)
-        return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=limits)
+    design_file(echo, source, to, **parameters)
 
 
 def design_file(
     echo: Output,
     source: DesignSource,
+    to: Destination,
     *,
     protected: Sequence[str],
-    out: Path,
-    force: bool,
     points: int = 10,
     folds: int = 5,
     mean_distance: float | None = None,
@@ -151,15 +99,16 @@ def design_file(
     from likewise.cli.seen_people import check_apart, kept_apart, origin_of
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.inspection.baselines import categorical_columns
-    from likewise.io import check_output_path, unused_path
+    from likewise.io import unused_path
     from likewise.metric_edits import metric_at, read_comments
     from likewise.metric_file import write_metric
 
+    out = to.path
     page = out.with_suffix(".html") if with_report else None
-    check_output_path(out, source.table, force=force)
+    to.check(source.table)
     if page is not None:
         need("jinja2", "A report")  # before the design, which takes longest
-        check_output_path(page, source.table, out, force=force)
+        replace(to, out=page).check(source.table, out)
     before = metric_at(out)
     data = source.load(echo)
     shapes = _kept_shapes(before, data.X)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, echo_coverage, echo_unseen, next_command
+from likewise.cli.console import Destination, Dialect, Output, command, echo_coverage, echo_unseen, next_command
+from likewise.cli.sources import DatasetSource, reads_dataset
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from likewise.cli.dataset import Dataset, DatasetSource
+    from likewise.cli.dataset import Dataset
     from likewise.metrics.base import Metric
     from likewise.metrics.table import TableMetric
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _MIN_GAIN = 1e-6  # in training loss; less is not worth a line
 
 
-@click.command()
+@options.new_command()
 @click.option(
     "--method",
     type=click.Choice(["auto", *options.METHODS]),
@@ -79,12 +80,11 @@ _MIN_GAIN = 1e-6  # in training loss; less is not worth a line
     show_default=True,
     help="Share of the people to measure on, unless design kept some apart.",
 )
-@click.option("--out", type=options.FILE, default=Path("model.skops"), show_default=True)
-@options.force
+@options.writes(default="model.skops")
 @click.option("--seed", type=int, default=None, help="For repeatable runs; by default the seed is secret.")
 @options.cluster
 @command
-@options.reads_dataset(options.TABLE)
+@reads_dataset(options.TABLE)
 def enforce(
     echo: Output,
     source: DatasetSource,
@@ -95,8 +95,7 @@ def enforce(
     width: float | None,
     favourable: str | None,
     holdout: float,
-    out: Path,
-    force: bool,
+    to: Destination,
     seed: int | None,
     cluster: str | None,
     **smoothing_options: Any,
@@ -104,7 +103,7 @@ def enforce(
     """Train a model that provably respects a metric: by the best method, or a given one.
 
     Columns of the table that the metric does not name are left out. Some people are held out, and the model is measured
-    on them, beside a constant and models without a guarantee.
+    on them, beside a constant and the unconstrained model.
 
     With --method additive, a directory of Parquet files is read in partitions, so it need not fit into memory; with
     --cluster, other machines do the work. Nobody is held out then.
@@ -116,10 +115,11 @@ def enforce(
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.model_spelling import SpellingOfModel
     from likewise.cli.table_io import hinted, in_partitions, named
-    from likewise.cli.training import build_baselines, build_estimator, fit_and_measure, inner_model
-    from likewise.io import check_output_path, save_model, unused_path
+    from likewise.cli.training import build_estimator, build_unconstrained, fit_and_measure, inner_model
+    from likewise.io import save_model, unused_path
 
-    check_output_path(out, source.table, source.metric_file, force=force)
+    out = to.path
+    to.check(source.table, source.metric_file)
     smoothing = {name: value for name, value in smoothing_options.items() if value is not None}
     if smoothing and method not in ("auto", "smoothing"):
         raise InvalidInputError(
@@ -154,7 +154,7 @@ def enforce(
         estimator = build_estimator(method, data, strict, model, seed=seed, smoothing=smoothing)
     if decide:
         estimator = _with_band(echo, estimator, data, threshold, width, favourable)
-    result = fit_and_measure(estimator, build_baselines(data, metric, inner, model), data, share=holdout)
+    result = fit_and_measure(estimator, build_unconstrained(data, metric, inner, model), data, share=holdout)
     fitted = result.model
     if "verbose" in fitted.get_params():
         fitted.set_params(verbose=False)  # whoever loads it decides what to show

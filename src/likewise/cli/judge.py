@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, next_command
+from likewise.cli.console import Destination, Dialect, Output, command, next_command
+from likewise.cli.sources import DesignSource
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _HELP = (
 _ANSWER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:(\+)|-\s*(\d+(?:\.\d*)?|\.\d+))?\s*%?\s*", re.ASCII)
 
 
-@click.command()
+@options.new_command()
 @click.argument("table", type=options.FILE)
 @click.option("--out", type=options.FILE, required=True, help="CSV file of answers; new answers are appended.")
 @click.option("--judge", "name", required=True, help="Name of the person who answers.")
@@ -198,59 +199,46 @@ def read_people_table(
     metric: TableMetric | None = None,
 ) -> pd.DataFrame:
     """People of a table without outcomes, named by the id column or by row numbers from 1."""
-    from likewise.cli.column_kinds import infer_kinds
     from likewise.cli.dataset import PeopleTable, drop_empty_columns
-    from likewise.cli.table_io import check_columns, read_table
 
-    if metric is None:
-        ids = [] if id_column is None else [id_column]
-        whole = read_table(path, dialect, echo.note, as_text=[*categorical, *ids], padded=True)
-        check_columns(whole, (*drop, *categorical, *ids), path)
-        people, names = whole.drop(columns=[*drop, *ids]), whole.get(id_column)
-        people = infer_kinds(people, dialect, echo.note, categorical=categorical)[0]
-    else:
-        weighty = [name for name in drop if name in metric.columns and name not in metric.hidden]
-        if weighty:
-            raise InvalidInputError(f"--drop must name columns without a weight in the metric; {weighty[0]!r} has one.")
-        read = PeopleTable.read(path, metric, dialect, echo.note, id_column=id_column, others=drop)
-        people, names = read.X.drop(columns=list(drop), errors="ignore"), read.ids
+    weighty = [] if metric is None else [n for n in drop if n in metric.columns and n not in metric.hidden]
+    if weighty:
+        raise InvalidInputError(f"--drop must name columns without a weight in the metric; {weighty[0]!r} has one.")
+    coded = categorical if metric is None else ()
+    read = PeopleTable.read(path, metric, dialect, echo.note, id_column=id_column, others=drop, categorical=coded)
+    people, names = read.X.drop(columns=list(drop), errors="ignore"), read.ids
     labels = range(1, len(people) + 1) if names is None else names
     return drop_empty_columns(people, echo.note).set_axis(list(labels))
 
 
 def metric_from_judgements(
     echo: Output,
-    table: Path,
+    source: DesignSource,
     answers: Path,
     *,
     start: Path | None,
     strict: bool,
     zero: Sequence[str],
-    drop: Sequence[str],
-    categorical: Sequence[str],
-    id_column: str | None,
-    out: Path,
-    force: bool,
-    dialect: Dialect,
+    to: Destination,
 ) -> None:
     """Learn a metric from a file of judgements, and write it."""
     from likewise.cli.metric import echo_kept
     from likewise.cli.metric_commands import replacing
     from likewise.cli.training import set_to_zero
     from likewise.design.judgements import learn_metric
-    from likewise.io import check_output_path
     from likewise.metric_edits import metric_at, read_comments
     from likewise.metric_file import MetricFile, read_metric_file, today, write_metric
 
-    check_output_path(out, table, answers, start, force=force)
+    out, drop = to.path, source.drop if source.target is None else (*source.drop, source.target)
+    to.check(source.table, answers, start)
     if not answers.exists():
         raise FileError(f"There is no file {answers}.")
     begun = None if start is None else read_metric_file(start)
     metric = None if begun is None else begun.metric
-    X = read_people_table(echo, table, drop, categorical, id_column, dialect, metric)
+    X = read_people_table(echo, source.table, drop, source.categorical, source.id_column, source.dialect, metric)
     absent = [name for name in zero if name not in X.columns]
     if absent:
-        raise InvalidInputError(f"--zero names the column {absent[0]!r}, which is not in {table}.")
+        raise InvalidInputError(f"--zero names the column {absent[0]!r}, which is not in {source.table}.")
     judgements = read_judgements(answers)
     if metric is None:
         result = learn_metric(judgements, X.drop(columns=list(zero)))

@@ -20,8 +20,28 @@ from likewise.cli.score import decide, score
 from likewise.cli.warm import warm
 from likewise.cli.workbench import workbench
 
+_SECTIONS = {
+    "Start": (demo, workbench, warm),
+    "Metric": (metric, design, judge, tradeoff),
+    "Model": (compare, enforce, card),
+    "Check": (audit, effect, attack, review_command, report, verify_card),
+    "Use": (score, decide, notice),
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+class SectionedGroup(click.Group):
+    """A group whose help lists commands by what they are for."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, section by section."""
+        widest = max(map(len, self.commands))
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                texts = (one.get_short_help_str(formatter.width - 6 - widest) for one in commands)
+                formatter.write_dl([(str(one.name).ljust(widest), t) for one, t in zip(commands, texts, strict=True)])
+
+
+@click.group(cls=SectionedGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="likewise")
 def main() -> None:
     """Individual fairness with guarantees: similar people are treated similarly.
@@ -34,25 +54,6 @@ def main() -> None:
     """
 
 
-for _command in (
-    demo,
-    metric,
-    design,
-    judge,
-    compare,
-    tradeoff,
-    enforce,
-    score,
-    decide,
-    card,
-    notice,
-    verify_card,
-    audit,
-    attack,
-    effect,
-    review_command,
-    report,
-    workbench,
-    warm,
-):
-    main.add_command(_command)
+for _commands in _SECTIONS.values():
+    for _command in _commands:
+        main.add_command(_command)

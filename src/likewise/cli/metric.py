@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, echo_coverage, next_command
+from likewise.cli.console import Destination, Output, as_one, command, echo_coverage, next_command
 from likewise.cli.metric_commands import (
     DefaultGroup,
     check,
@@ -22,12 +22,12 @@ from likewise.cli.metric_commands import (
     scale,
     show,
 )
+from likewise.cli.sources import DesignSource, makes_metric
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.cli.dataset import Task
     from likewise.cli.training import Revealed
     from likewise.metric_file import MetricComments, MetricFile
     from likewise.metrics.table import TableMetric
@@ -54,19 +54,34 @@ for _command in (show, scale, round_, diff, check):
     metric.add_command(_command)
 
 
+@dataclass(frozen=True)
+class RevealOptions:
+    """From what a metric is revealed, and what is done with it."""
+
+    scores: str | None
+    start: Path | None
+    kind: str
+    zero: tuple[str, ...]
+    scale: float
+    normalize: bool
+    orders: dict[str, list[str]]
+    groups: dict[str, list[list[str]]]
+    domain: bool
+    seed: int
+
+    def check_other(self, other: str) -> None:
+        """Raise for what is for a metric revealed from a model or from scores; got another way, an option."""
+        for flag, section, given in (("--order", "order", self.orders), ("--group", "groups", self.groups)):
+            if given:
+                raise InvalidInputError(
+                    f"{flag} is for a metric revealed from a model or from --scores; got {other}. Leave it out, or "
+                    f"write it under [{section}] in the file."
+                )
+
+
 @metric.command(hidden=True)
-@click.argument("table", type=options.FILE)
-@click.option("--target", help="Column with the outcome to predict.")
-@click.option("--scores", help="Or a column with the scores of any other system, whose metric is to be revealed.")
 @click.option("--judgements", type=options.FILE, help="Or answers of likewise judge, to learn the distance from.")
 @click.option("--strict", is_flag=True, help="With --judgements: the lower end of every range, to enforce.")
-@click.option(
-    "--start",
-    type=options.FILE,
-    help="A metric file whose order, groups and distances of categories are used; with --judgements, one to stay "
-    "close to.",
-)
-@options.task
 @click.option(
     "--by",
     type=click.Choice(["model", "design"]),
@@ -74,47 +89,36 @@ for _command in (show, scale, round_, diff, check):
     show_default=True,
     help="Reveal it from a model, or design it, as likewise design does.",
 )
-@click.option("--model", "kind", type=click.Choice(options.MODELS), default="logistic", show_default=True)
-@options.output_range
-@click.option("--zero", multiple=True, help="Column that must not matter; may be given several times.")
-@click.option("--scale", type=float, default=1.0, help="Multiply every weight: below 1 is stricter.")
-@click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5.")
-@options.drop
-@options.categorical
-@options.orders
-@options.groups
-@click.option("--domain", is_flag=True, help="Also write what each column can hold, for likewise effect.")
-@options.id_column
-@click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
-@options.force
-@click.option("--seed", type=int, default=0, show_default=True)
+@as_one(
+    RevealOptions,
+    "how",
+    click.option("--scores", help="Or a column with the scores of any other system, whose metric is to be revealed."),
+    click.option(
+        "--start",
+        type=options.FILE,
+        help="A metric file whose order, groups and distances of categories are used; with --judgements, one to stay "
+        "close to.",
+    ),
+    click.option("--model", "kind", type=click.Choice(options.MODELS), default="logistic", show_default=True),
+    click.option("--zero", multiple=True, help="Column that must not matter; may be given several times."),
+    click.option("--scale", type=float, default=1.0, help="Multiply every weight: below 1 is stricter."),
+    click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5."),
+    options.orders,
+    options.groups,
+    click.option("--domain", is_flag=True, help="Also write what each column can hold, for likewise effect."),
+    click.option("--seed", type=int, default=0, show_default=True),
+)
+@options.writes(default="metric.toml")
 @command
-@options.reads_table
+@makes_metric(needs_target=False)
 def reveal(
     echo: Output,
-    table: Path,
-    target: str | None,
-    scores: str | None,
+    source: DesignSource,
+    how: RevealOptions,
     judgements: Path | None,
     strict: bool,
-    start: Path | None,
-    task: Task | None,
     by: str,
-    kind: str,
-    output_range: tuple[float, float] | None,
-    zero: tuple[str, ...],
-    scale: float,
-    normalize: bool,
-    drop: tuple[str, ...],
-    categorical: tuple[str, ...],
-    orders: dict[str, list[str]],
-    groups: dict[str, list[list[str]]],
-    domain: bool,
-    id_column: str | None,
-    out: Path,
-    force: bool,
-    seed: int,
-    dialect: Dialect,
+    to: Destination,
 ) -> None:
     """Train a model on a table and reveal the distance between people that it respects, or design one.
 
@@ -136,81 +140,75 @@ def reveal(
 
     Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
+    if judgements is not None:
+        from likewise.cli.judge import metric_from_judgements
+
+        how.check_other("--judgements")
+        metric_from_judgements(echo, source, judgements, start=how.start, strict=strict, zero=how.zero, to=to)
+    elif strict:
+        raise InvalidInputError("--strict is for --judgements, answers of likewise judge. Give these, or leave it out.")
+    elif (source.target is None) == (how.scores is None):
+        raise InvalidInputError(
+            "Give one of --target (a column to predict), --scores (a column of scores) and --judgements (answers)."
+        )
+    elif by == "design":
+        from likewise.cli.design import design_file
+
+        how.check_other("--by design")
+        _check_for_design()
+        if source.target is None:
+            raise InvalidInputError("--by design needs --target, the column to predict.")
+        design_file(echo, source, to, protected=how.zero)
+    else:
+        _reveal_file(echo, source, how, to)
+
+
+def _reveal_file(echo: Output, source: DesignSource, how: RevealOptions, to: Destination) -> None:
+    """Reveal a metric from a model or from scores, and write its file."""
     from likewise.cli.category_shapes import GivenShapes
     from likewise.cli.dataset import drop_empty_columns, drop_names, range_for_metric, read_dataset
-    from likewise.cli.design import DesignSource, design_file
     from likewise.cli.seen_people import origin_of
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
     from likewise.inspection.baselines import categorical_columns
-    from likewise.io import check_output_path, unused_path
+    from likewise.io import unused_path
     from likewise.metric_edits import metric_at, read_comments
     from likewise.metric_file import read_metric_file, without_claim, write_metric
     from likewise.verification.domain import Domain
 
-    if judgements is not None or by == "design":
-        _refuse_shapes(orders, groups, "--by design" if judgements is None else "--judgements")
-    if judgements is not None:
-        from likewise.cli.judge import metric_from_judgements
-
-        columns = {"zero": zero, "drop": drop if target is None else (*drop, target), "categorical": categorical}
-        metric_from_judgements(
-            echo,
-            table,
-            judgements,
-            start=start,
-            strict=strict,
-            **columns,
-            id_column=id_column,
-            out=out,
-            force=force,
-            dialect=dialect,
-        )
-        return
-    if strict:
-        raise InvalidInputError("--strict is for --judgements, answers of likewise judge. Give these, or leave it out.")
-    if (target is None) == (scores is None):
-        raise InvalidInputError(
-            "Give one of --target (a column to predict), --scores (a column of scores) and --judgements (answers)."
-        )
-    if by == "design":
-        _check_for_design()
-        if target is None:
-            raise InvalidInputError("--by design needs --target, the column to predict.")
-        source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
-        design_file(echo, source, protected=zero, out=out, force=force)
-        return
-    check_output_path(out, table, start, force=force)
+    out, scores, zero, groups, scale = to.path, how.scores, how.zero, how.groups, how.scale
+    to.check(source.table, how.start)
     before = metric_at(out)
-    shaped = before if start is None else read_metric_file(start)
+    shaped = before if how.start is None else read_metric_file(how.start)
     check_factor("--scale", scale)
     data = read_dataset(
-        table,
-        str(target or scores),
-        drop,
-        dialect=dialect,
-        task=task if scores is None else "regression",
-        categorical=categorical,
-        orders=orders,
-        id_column=id_column,
+        source.table,
+        str(source.target or scores),
+        source.drop,
+        dialect=source.dialect,
+        task=source.task if scores is None else "regression",
+        categorical=source.categorical,
+        orders=how.orders,
+        id_column=source.id_column,
         note=echo.note,
     )
-    limits = range_for_metric(data, output_range) if scores is None else _range_of_scores(data.y, output_range)
+    limits = source.output_range
+    limits = range_for_metric(data, limits) if scores is None else _range_of_scores(data.y, limits)
     X = drop_empty_columns(data.X, echo.note)
-    shapes = GivenShapes.of(None if shaped is None else shaped.metric, X.drop(columns=[*orders]), groups)
+    shapes = GivenShapes.of(None if shaped is None else shaped.metric, X.drop(columns=[*how.orders]), groups)
     X = shapes.applied_to(X)
     for name, listed in groups.items():
         absent = [each for group in listed for each in group if each not in set(X[name].dropna())]
         if absent:
             echo.note(f"--group {name}: nobody in the table has {', '.join(absent)}. Check the spelling.")
     if scores is None:  # given scores may depend on any column
-        named = (*categorical, *zero, *shapes.columns, *(() if before is None else before.protected))
+        named = (*source.categorical, *zero, *shapes.columns, *(() if before is None else before.protected))
         X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
     note_doubtful(X, echo.note)
     constant = _constant_columns(echo, X)
     if scores is None:
         with echo.busy("Training and revealing"):
-            revealed = reveal_model(X, data.y, kind, seed, output_range=limits, shapes=shapes)
+            revealed = reveal_model(X, data.y, how.kind, how.seed, output_range=limits, shapes=shapes)
     else:
         with echo.busy("Revealing"):
             revealed = reveal_scores(X, data.y, limits, shapes)
@@ -220,7 +218,7 @@ def reveal(
     kept = [] if before is None else [n for n in before.protected if n in found.metric.columns and n not in zero]
     protected = (*zero, *kept)
     edited = set_to_zero(found.metric, (*protected, *constant))
-    if normalize:
+    if how.normalize:
         scale *= _normalizing_factor(edited, X)
     words = None if before is None else read_comments(out)
     edited = edited.with_params(order=_orders(X, edited))
@@ -233,38 +231,30 @@ def reveal(
         not_used=tuple(name for name in found.not_used if name not in protected),
         not_forced=tuple(name for name in found.not_forced if name not in protected),
     ).scaled(scale)
-    if domain:
+    if how.domain:
         file = replace(file, domain=Domain.learn(X))
     with replacing(echo, out):
         write_metric(file, out, words=words)
-    how = [file.how]
-    how += [f"Set to 0: {', '.join(protected)}."] if protected else []
-    how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
-    echo(" ".join(how), how=" ".join(how), task=data.task, exact=revealed.exact)
+    told = [file.how]
+    told += [f"Set to 0: {', '.join(protected)}."] if protected else []
+    told += [f"Scaled by {scale:.4g}."] if scale != 1 else []
+    echo(" ".join(told), how=" ".join(told), task=data.task, exact=revealed.exact)
     _echo_zeros(echo, found, file, zero, of_scores=scores is not None)
     echo_weights(echo, file)
-    _echo_ranges(echo, revealed, scale)
+    _echo_ranges(echo, revealed, scale, limits)
     echo_distances(echo, file, X)
     echo(f"\nWrote {out}", metric_file=str(out))
     if scores is not None:
-        echo.finish(f"edit {out}, then", next_command("audit", hinted(table), "--scores", scores, "--metric", out))
+        echo.finish(
+            f"edit {out}, then", next_command("audit", hinted(source.table), "--scores", scores, "--metric", out)
+        )
         return
-    same = [hinted(table), "--target", target, "--metric", out]
+    same = [hinted(source.table), "--target", source.target, "--metric", out]
     echo.finish(
         f"edit {out}, then",
         next_command("compare", *same),
         next_command("enforce", *same, "--out", unused_path("model.skops")),
     )
-
-
-def _refuse_shapes(orders: Any, groups: Any, other: str) -> None:
-    """Raise for shapes of categories, which the option `other` does not take."""
-    for flag, section, given in (("--order", "order", orders), ("--group", "groups", groups)):
-        if given:
-            raise InvalidInputError(
-                f"{flag} is for a metric revealed from a model or from --scores; got {other}. Leave it out, or write "
-                f"it under [{section}] in the file."
-            )
 
 
 def _check_for_design() -> None:
@@ -365,7 +355,7 @@ def _range_of_scores(scores: Any, output_range: tuple[float, float] | None) -> t
     return output_range
 
 
-def _echo_ranges(echo: Output, revealed: Revealed, scale: float) -> None:
+def _echo_ranges(echo: Output, revealed: Revealed, scale: float, limits: tuple[float, float] | None) -> None:
     """Print the range of each estimated weight, before anything was set to 0, and whether it is needed."""
     from likewise.report.text import points
 
@@ -379,7 +369,7 @@ def _echo_ranges(echo: Output, revealed: Revealed, scale: float) -> None:
     for status, meaning in _MEANINGS.items():
         chosen = table[(table["status"] == status) & (table["kind"] == "weight")]
         if len(chosen):
-            costs = [f" ({points(cost)})" if cost > 0 else "" for cost in chosen["cost_of_0"]]
+            costs = [f" ({points(cost, limits)})" if cost > 0 else "" for cost in chosen["cost_of_0"]]
             named = ", ".join(f"{name}{cost}" for name, cost in zip(chosen["column"], costs, strict=True))
             echo(f"{status[0].upper()}{status[1:]}{meaning.format(named)}")
 

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command
+from likewise.cli.console import Destination, Output, command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.metric_file import MetricFile
 
 _METRIC = click.argument("metric_file", metavar="METRIC", type=options.FILE)
-_OUT = click.option("--out", type=options.FILE, required=True, help="Metric file to write.")
+_WRITES = options.writes("Metric file to write.", required=True)
 
 
 class DefaultGroup(click.Group):
     """A group whose default command runs where no other one is named: `likewise metric TABLE` reveals a metric."""
 
     default = "reveal"
+    command_class = options.SectionedCommand
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Name the default command, unless another one or help is asked for."""
@@ -76,7 +77,7 @@ def echo_changes(echo: Output, before: Path, after: Path) -> None:
     echo("\n".join(lines) if lines else "No line differs.", changed_lines=lines)
 
 
-@click.command()
+@options.new_command()
 @_METRIC
 @command
 def show(echo: Output, metric_file: Path) -> None:
@@ -115,24 +116,22 @@ def show(echo: Output, metric_file: Path) -> None:
     echo.finish()
 
 
-@click.command()
+@options.new_command()
 @_METRIC
 @click.option("--by", "factor", type=float, required=True, help="Factor on all distances: below 1 is stricter.")
-@_OUT
-@options.force
+@_WRITES
 @command
-def scale(echo: Output, metric_file: Path, factor: float, out: Path, force: bool) -> None:
+def scale(echo: Output, metric_file: Path, factor: float, to: Destination) -> None:
     """Multiply all distances of a metric file, and keep everything else in it.
 
     Weights of 0 stay 0, and comments, units, the output range and the list of protected columns stay as they are.
 
     Example: likewise metric scale metric.toml --by 0.5 --out stricter.toml
     """
-    from likewise.io import check_output_path
     from likewise.metric_edits import scale_text
 
     check_factor("--by", factor)
-    check_output_path(out, metric_file, force=force)
+    to.check(metric_file)
     text, file = scale_text(metric_file, factor)
     echo(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
     capped = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
@@ -140,31 +139,29 @@ def scale(echo: Output, metric_file: Path, factor: float, out: Path, force: bool
         echo.note(
             f"Weights of categories and blanks are at most 1, which constrains nothing: {', '.join(map(str, capped))}."
         )
-    _write(echo, text, file, out)
+    _write(echo, text, file, to.path)
 
 
-@click.command("round")
+@options.new_command("round")
 @_METRIC
-@_OUT
-@options.force
+@_WRITES
 @command
-def round_(echo: Output, metric_file: Path, out: Path, force: bool) -> None:
+def round_(echo: Output, metric_file: Path, to: Destination) -> None:
     """Write a metric file in round numbers, such as 1 point = $5,000, and keep everything else in it.
 
     Distances are never larger, and at least 90% of those before. Numbers of at most two digits are kept.
 
     Example: likewise metric round metric.toml --out round.toml
     """
-    from likewise.io import check_output_path
     from likewise.metric_edits import round_text
 
-    check_output_path(out, metric_file, force=force)
+    to.check(metric_file)
     text, file = round_text(metric_file)
     echo(f"The weights of {metric_file} in round numbers.")
-    _write(echo, text, file, out)
+    _write(echo, text, file, to.path)
 
 
-@click.command()
+@options.new_command()
 @click.argument("before", type=options.FILE)
 @click.argument("after", type=options.FILE)
 @command
@@ -204,7 +201,7 @@ def diff(echo: Output, before: Path, after: Path) -> None:
     echo.finish()
 
 
-@click.command()
+@options.new_command()
 @_METRIC
 @click.argument("table", required=False, type=options.FILE)
 @command

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command
-from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model
+from likewise.cli.console import Destination, Dialect, Output, as_one, command
+from likewise.cli.models import answers_of, file_of, load_any_model
 from likewise.cli.review import ReviewOptions, read_review, reviews
+from likewise.cli.sources import PeopleSource, categories
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -19,132 +20,200 @@ if TYPE_CHECKING:
     from likewise.report.data import ReportData
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="[MODEL] TABLE")
-@click.option("--target", help="Column with the outcome to predict; for a model of likewise.")
-@click.option("--scores", help="Without a model: column with the scores of another system.")
-@click.option("--metric", "metric_file", type=options.FILE, help="Metric file; for anything but a model of likewise.")
-@click.option(
-    "--range", "output_range", type=float, nargs=2, help="Lowest and highest score of another system, if not 0 and 1."
-)
-@click.option("--outcome", help="Class whose probability is shown; by default a known word, or the last.")
-@click.option("--categories", type=options.FILE, help="JSON file with the categories that a model's file lacks.")
-@click.option("--id", "id_column", help="Column that names people; by default the row, counted from 1.")
-@click.option("--date", help="Date of the data, shown as given; by default none.")
-@click.option("--title", default="How alike people are treated", show_default=True)
-@reviews
-@click.option(
-    "--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="Folds of the cross-validation."
-)
-@click.option("--out", type=options.FILE, default=Path("report.html"), show_default=True)
-@options.force
+@dataclass(frozen=True)
+class Page:
+    """What a page is about, and what its title says."""
+
+    paths: tuple[str, ...]
+    target: str | None
+    scores: str | None
+    metric_file: Path | None
+    output_range: tuple[float, float] | None
+    outcome: str | None
+    categories: Path | None
+    id_column: str | None
+    date: str | None
+    title: str
+    folds: int
+    dialect: Dialect
+
+    @property
+    def model_name(self) -> str | None:
+        """The model, if there is one beside the table."""
+        return self.paths[0] if len(self.paths) == 2 else None
+
+    @property
+    def source(self) -> PeopleSource:
+        """The table."""
+        table = Path(self.paths[-1])
+        return PeopleSource(table, self.id_column, self.dialect, scores=self.scores, categories=self.categories)
+
+    def words(self, model: Any) -> dict[str, Any]:
+        """Texts of the page, and how it was made."""
+        from likewise.cli.table_io import named
+
+        source = named(self.source.table)
+        made = _how_made(
+            {
+                "table": self.source.table,
+                **({} if self.model_name is None else {f"model {self.model_name}": file_of(self.model_name)}),
+                **({} if self.metric_file is None else {"metric file": self.metric_file}),
+                **({} if self.categories is None else {"categories": self.categories}),
+            },
+            model,
+        )
+        return {"title": self.title, "source": source, "date": self.date or "", "made": made}
+
+    def of_other_system(self, echo: Output, model: Any, review: ReviewOptions) -> ReportData:
+        """Measure what scores show, and the model where it can be asked."""
+        import numpy as np
+
+        from likewise.cli.dataset import PeopleTable, named_rows, resolve_range
+        from likewise.metric_file import read_metric_file
+        from likewise.report.build import build_scores_report
+
+        if self.metric_file is None or self.target is not None:
+            raise InvalidInputError(
+                "--target is for a model of likewise, which is trained again. Other models, and scores alone, need "
+                "--metric and no --target."
+            )
+        file, source = read_metric_file(self.metric_file), self.source
+        beside = [name for name in (self.scores, review.decisions) if name is not None]
+        people = PeopleTable.read(
+            source.table, file.metric, self.dialect, echo.note, id_column=self.id_column, others=beside
+        )
+        asked, classes = None, getattr(model, "classes_", None)
+        if model is not None:
+            asked, _ = source.load(echo, model)
+            answers = np.asarray(answers_of(model, asked))
+            answers = answers[:, -1] if answers.ndim == 2 and answers.shape[1] == 2 else answers
+        else:
+            answers = people.scores(str(self.scores)).to_numpy()
+        limits = resolve_range(file, self.output_range, self.metric_file)
+        names = range(1, len(people.X) + 1) if people.ids is None else people.ids
+        shown = str(classes[-1]) if classes is not None and len(classes) == 2 else self.scores
+        return build_scores_report(
+            people.X.set_axis(named_rows(self.id_column, names)),
+            answers,
+            file.metric,
+            outcome=self.outcome or shown or "the score",
+            output_range=limits,
+            review=_review_of(echo, source, review, file.metric, limits, self.scores),
+            model=model,
+            asked=asked,
+            domain=None if asked is None else file.domain_for(asked),
+            **self.words(model),
+        )
+
+    def of_model(self, echo: Output, model: Any, review: ReviewOptions) -> ReportData:
+        """Measure a model of likewise on people with known outcomes."""
+        from likewise.cli.dataset import read_dataset
+        from likewise.report.build import build_report
+
+        if self.target is None:
+            raise InvalidInputError("Give --target, the column with the outcome that the model predicts.")
+        if self.scores is not None:
+            self.source.load(echo, model)  # which compares the model's scores with these
+        metric, limits = model.guarantee_.metric, model.guarantee_.output_range
+        data = read_dataset(
+            self.source.table,
+            self.target,
+            [name for name in (review.decisions, self.scores) if name is not None],
+            dialect=self.dialect,
+            task="classification" if hasattr(model, "classes_") else "regression",
+            metric=metric,
+            classes=getattr(model, "classes_", None),
+            id_column=self.id_column,
+            name_rows=True,
+            note=echo.note,
+        )
+        if not data.is_classification and self.outcome is not None:
+            raise InvalidInputError(f"--outcome is for a classification; {self.model_name} is a regression.")
+        return build_report(
+            model,
+            data.X,
+            data.y,
+            outcome=self.outcome if data.is_classification else self.target,
+            review=_review_of(echo, self.source, review, metric, limits, self.target, self.scores),
+            cv=self.folds,
+            verbose=not echo.as_json,
+            model_name=Path(str(self.model_name)).name,
+            **self.words(model),
+        )
+
+
+@options.new_command()
+@reviews("--groups")
+@options.writes(default="report.html")
 @command
-@options.reads_table
-def report(
-    echo: Output,
-    paths: tuple[str, ...],
-    target: str | None,
-    scores: str | None,
-    metric_file: Path | None,
-    output_range: tuple[float, float] | None,
-    outcome: str | None,
-    categories: Path | None,
-    id_column: str | None,
-    date: str | None,
-    title: str,
-    review: ReviewOptions,
-    folds: int,
-    out: Path,
-    force: bool,
-    dialect: Dialect,
-) -> None:
+@as_one(
+    Page,
+    "page",
+    click.argument("paths", nargs=-1, required=True, metavar="[MODEL] TABLE"),
+    click.option("--target", help="Column with the outcome to predict; for a model of likewise."),
+    click.option(
+        "--scores", help="Column with the scores of another system; beside a model, those that it must reproduce."
+    ),
+    click.option("--metric", "metric_file", type=options.FILE, help="Metric file; for any but a model of likewise."),
+    click.option(
+        "--range",
+        "output_range",
+        type=float,
+        nargs=2,
+        help="Lowest and highest score of another system, if not 0 and 1.",
+    ),
+    click.option("--outcome", help="Class whose probability is shown; by default a known word, or the last."),
+    categories,
+    click.option("--id", "id_column", help="Column that names people; by default the row, counted from 1."),
+    click.option("--date", help="Date of the data, shown as given; by default none."),
+    click.option("--title", default="How alike people are treated", show_default=True),
+    click.option(
+        "--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="Folds of the cross-validation."
+    ),
+    options.reads_table,
+)
+def report(echo: Output, page: Page, review: ReviewOptions, to: Destination) -> None:
     """Write an offline page that explains a model, or scores alone, to people who are not engineers.
 
     Pairs are searched with the model itself. Scores of a model of likewise are cross-validated: models of its kind are
     trained on folds of the table, so it may be the table that the model was trained on. Of other models (see likewise
     effect --model), and of a column of scores (likewise report TABLE --scores COLUMN --metric FILE), the page shows the
-    distance, pairs of people, and whether columns of weight 0 matter; it leaves out what cannot be said. With
-    --decisions and what qualifies people (see likewise review), it shows denied people beside approved ones who are no
-    better qualified.
+    distance, pairs of people, and whether columns of weight 0 matter; it leaves out what cannot be said. With a model
+    and --scores, it is first compared with them. With --decisions and what qualifies people (see likewise review), the
+    page shows denied people beside approved ones who are no better qualified, and counts them by --groups.
 
     Example: likewise report model.skops loans.csv --target approved --out report.html
     """
     from likewise._optional import need
     from likewise.base import ConstrainedEstimator
-    from likewise.cli.dataset import read_dataset
-    from likewise.cli.table_io import named
-    from likewise.io import check_output_path
 
     need("jinja2", "A report")  # before the measuring, which takes longest
-    if len(paths) != (1 if scores is not None else 2):
+    name = page.model_name
+    if len(page.paths) > 2 or (name is None and page.scores is None):
         raise InvalidInputError("Give a model and a table, or a table alone with --scores and --metric.")
-    if scores is not None and categories is not None:
+    if name is None and page.categories is not None:
         raise InvalidInputError("--categories is for a model; got --scores. Leave --categories out.")
-    table = Path(paths[-1])
-    check_output_path(out, table, metric_file, *([] if scores is not None else [file_of(paths[0])]), force=force)
-    fitted: Any = None if scores is not None else load_any_model(paths[0], categories)
-    words: dict[str, Any] = {"title": title, "source": named(table), "date": date or ""}
-    if not isinstance(fitted, ConstrainedEstimator):
-        if metric_file is None or target is not None:
-            raise InvalidInputError(
-                "--target is for a model of likewise, which is trained again. Other models, and scores alone, need "
-                "--metric and no --target."
-            )
-        other = OtherSystem(table, fitted, scores, id_column, review, dialect)
-        files = {} if scores is not None else {f"model {paths[0]}": file_of(paths[0])}
-        files = {"table": table, **files, "metric file": metric_file}
-        words["made"] = _how_made(files if categories is None else {**files, "categories": categories})
-        write_page(other.report(echo, metric_file, output_range, outcome, words), out)
-        echo(f"Wrote {out}", report_file=str(out))
-        echo.finish(f"open {out} in a browser")
-        return
-    if target is None:
-        raise InvalidInputError("Give --target, the column with the outcome that the model predicts.")
-    model = Path(paths[0])
-    model_metric: Any = fitted.guarantee_.metric
-    data = read_dataset(
-        table,
-        target,
-        [] if review.decisions is None else [review.decisions],
-        dialect=dialect,
-        task="classification" if hasattr(fitted, "classes_") else "regression",
-        metric=model_metric,
-        classes=getattr(fitted, "classes_", None),
-        id_column=id_column,
-        name_rows=True,
-        note=echo.note,
-    )
-    if not data.is_classification and outcome is not None:
-        raise InvalidInputError(f"--outcome is for a classification; {model} is a regression.")
-    write_report(
-        fitted,
-        data.X,
-        data.y,
-        out,
-        outcome=outcome if data.is_classification else target,
-        review=_review_of(echo, table, review, model_metric, id_column, dialect, target),
-        cv=folds,
-        verbose=not echo.as_json,
-        model_name=model.name,
-        **words,
-    )
-    echo(f"Wrote {out}", report_file=str(out))
-    echo.finish(f"open {out} in a browser")
+    to.check(page.source.table, page.metric_file, file_of(name))
+    model: Any = None if name is None else load_any_model(name, page.categories)
+    measure = page.of_model if isinstance(model, ConstrainedEstimator) else page.of_other_system
+    write_page(measure(echo, model, review), to.path)
+    echo(f"Wrote {to.out}", report_file=str(to.out))
+    echo.finish(f"open {to.out} in a browser")
 
 
 def _review_of(
     echo: Output,
-    table: Path,
+    source: PeopleSource,
     review: ReviewOptions,
     metric: Any,
-    id_column: str | None,
-    dialect: Dialect,
-    ignore: str | None,
+    output_range: tuple[float, float] | None,
+    *others: str | None,
 ) -> FileReview | None:
-    """The review of the table's files, if one was asked for; `ignore` is the target or the scores."""
+    """The review of the table's files, if one was asked for; `others` are the target and the scores."""
     if not review.is_given:
         return None
-    return read_review(echo, table, review, metric, id_column, dialect, [] if ignore is None else [ignore])[0]
+    ignore = [name for name in others if name is not None]
+    return read_review(echo, source, review, metric, output_range, ignore=ignore)[0]
 
 
 def write_report(model: Any, X: Any, y: Any, path: Path, **parameters: Any) -> None:
@@ -164,7 +233,7 @@ def write_page(data: ReportData, path: Path) -> None:
         temporary.write_text(page, encoding="utf-8")
 
 
-def _how_made(files: dict[str, Path | None]) -> tuple[tuple[str, str], ...]:
+def _how_made(files: dict[str, Path | None], model: Any) -> tuple[tuple[str, str], ...]:
     """The command, the digests of its files, versions and seeds."""
     import platform
 
@@ -184,60 +253,8 @@ def _how_made(files: dict[str, Path | None]) -> tuple[tuple[str, str], ...]:
     versions = {"likewise": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}
     told = ", ".join(f"{name} {version}" for name, version in versions.items())
     rows += [("Versions", f"{told}, Python {platform.python_version()}")]
-    return (*rows, ("Seeds", "0 for every search and test"))
-
-
-@dataclass(frozen=True, eq=False)
-class OtherSystem:
-    """Scores of another system: a model, or a column of a table."""
-
-    table: Path
-    model: Any
-    scores: str | None
-    id_column: str | None
-    review: ReviewOptions
-    dialect: Dialect
-
-    def report(
-        self, echo: Output, metric_file: Path, output_range: Any, outcome: str | None, words: dict[str, Any]
-    ) -> ReportData:
-        """Measure what scores show, and the model where it can be asked."""
-        import numpy as np
-
-        from likewise.cli.dataset import PeopleTable, named_rows, resolve_range
-        from likewise.metric_file import read_metric_file
-        from likewise.report.build import build_scores_report
-
-        file = read_metric_file(metric_file)
-        people = PeopleTable.read(
-            self.table,
-            file.metric,
-            self.dialect,
-            echo.note,
-            id_column=self.id_column,
-            others=[name for name in (self.scores, self.review.decisions) if name is not None],
-        )
-        asked = None
-        if self.scores is None:
-            asked, _ = PeopleSource(self.table, self.id_column, (), (), self.dialect).load(echo, self.model)
-            found = np.asarray(answers_of(self.model, asked))
-            answers = found[:, -1] if found.ndim == 2 and found.shape[1] == 2 else found
-        else:
-            answers = people.scores(self.scores).to_numpy()
-        limits = resolve_range(file, output_range, metric_file)
-        X = people.X
-        X = X.set_axis(named_rows(self.id_column, range(1, len(X) + 1) if people.ids is None else people.ids))
-        what = outcome or self.scores or "the score"
-        review = _review_of(echo, self.table, self.review, file.metric, self.id_column, self.dialect, self.scores)
-        return build_scores_report(
-            X,
-            answers,
-            file.metric,
-            outcome=what,
-            output_range=limits,
-            review=review,
-            model=self.model,
-            asked=asked,
-            domain=None if asked is None else file.domain_for(asked),
-            **words,
-        )
+    seeds = "0 for every search and test"
+    parameters = model.get_params() if hasattr(model, "guarantee_") else {}
+    if any(name.endswith("random_state") and value is None for name, value in parameters.items()):
+        seeds += "; the model has no seed, so what is trained again for this page is drawn anew each time"
+    return (*rows, ("Seeds", seeds))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,8 @@ import click
 
 from likewise._validation import counted, list_words
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, name_people, rows_are
+from likewise.cli.console import Destination, Output, as_one, command, name_people, rows_are
+from likewise.cli.sources import PeopleSource
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class ReviewOptions:
     higher, lower, same : tuple of str
         Columns by what qualifies better.
     within : float or None
-        Largest distance, in percentage points.
+        Largest distance, in percentage points, or in the unit of other scores.
+    group_column : str or None
+        Column of groups, which are counted.
     """
 
     decisions: str | None
@@ -44,6 +46,7 @@ class ReviewOptions:
     lower: tuple[str, ...]
     same: tuple[str, ...]
     within: float | None
+    group_column: str | None = None
 
     @property
     def directions(self) -> dict[str, str]:
@@ -54,7 +57,8 @@ class ReviewOptions:
     @property
     def is_given(self) -> bool:
         """Whether a review was asked for."""
-        return bool(self.decisions is not None or self.directions or self.within is not None)
+        asked = (self.decisions, self.within, self.group_column)
+        return bool(self.directions or any(each is not None for each in asked))
 
     def check(self) -> None:
         """Raise if there is nothing to compare, or nothing to compare by."""
@@ -64,39 +68,38 @@ class ReviewOptions:
             raise InvalidInputError("Give --higher, --lower or --same, or --metric and --within.")
 
 
-def reviews(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a review, passed to the function as one `review`."""
-
-    @click.option("--decisions", help="Column with the decisions, of two values.")
-    @click.option("--approved", help="The favourable decision; needed unless a known word says it.")
-    @click.option("--higher", multiple=True, help="Column of which more is better; may be given several times.")
-    @click.option("--lower", multiple=True, help="Column of which less is better; may be given several times.")
-    @click.option(
-        "--same", multiple=True, help="Column in which only equal values compare; may be given several times."
+def reviews(groups: str) -> Callable[..., Any]:
+    """Add the options of a review, passed to the function as one `review`; that of groups is called `groups`."""
+    several = "may be given several times."
+    return as_one(
+        ReviewOptions,
+        "review",
+        click.option("--decisions", help="Column with the decisions, of two values."),
+        click.option("--approved", help="The favourable decision; needed unless a known word says it."),
+        click.option("--higher", multiple=True, help=f"Column of which more is better; {several}"),
+        click.option("--lower", multiple=True, help=f"Column of which less is better; {several}"),
+        click.option("--same", multiple=True, help=f"Column in which only equal values compare; {several}"),
+        click.option(
+            "--within",
+            type=float,
+            help="Largest distance of a comparator: percentage points, or in the unit of other scores; needs --metric.",
+        ),
+        click.option(
+            groups,
+            "group_column",
+            help="Column of groups, such as sex: also counts denied women beside approved men.",
+        ),
     )
-    @click.option(
-        "--within", type=float, help="Largest distance of a comparator, in percentage points; needs --metric."
-    )
-    @functools.wraps(function)
-    def wrapped(*args: Any, **given: Any) -> Any:
-        chosen = ReviewOptions(**{field.name: given.pop(field.name) for field in fields(ReviewOptions)})
-        return function(*args, review=chosen, **given)
-
-    return wrapped
 
 
-@click.command("review")
-@click.argument("table", type=options.TABLE)
-@reviews
+@options.new_command("review")
+@reviews("--groups")
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, to order comparators and for --within.")
-@options.id_column
-@click.option("--groups", help="Column of groups, such as sex: also counts denied women beside approved men.")
 @click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many files to list.")
 @click.option("--comparators", type=click.IntRange(1), help="Most comparators to write for each file; by default all.")
-@click.option("--out", type=options.FILE, help="Write all files with their comparators as CSV.")
-@options.force
+@options.writes("Write all files with their comparators as CSV.")
 @command
-@options.reads_table
+@as_one(PeopleSource, "source", click.argument("table", type=options.TABLE), options.id_column, options.reads_table)
 def review_command(echo: Output, **given: Any) -> None:
     """Find denied people for whom an approved person is no better qualified; the same as audit --review.
 
@@ -107,31 +110,27 @@ def review_command(echo: Output, **given: Any) -> None:
 
 def compare_files(
     echo: Output,
-    table: Path,
+    source: PeopleSource,
     review: ReviewOptions,
     metric_file: Path | None,
-    id_column: str | None,
     worst: int,
-    out: Path | None,
-    force: bool,
-    dialect: Dialect,
-    groups: str | None = None,
+    to: Destination,
     comparators: int | None = None,
 ) -> None:
     """Review the files of a table, and print what was found."""
-    from likewise import read_metric
-    from likewise.io import check_output_path
+    from likewise.metric_file import read_metric_file
+    from likewise.pairs.model_outputs import OutputLabels
 
-    if out is not None:
-        check_output_path(out, table, metric_file, force=force)
+    to.check(source.table, metric_file)
     if review.within is not None and metric_file is None:
         raise InvalidInputError("--within needs --metric: a distance is measured by a metric.")
-    metric = None if metric_file is None else read_metric(metric_file)
-    found, ids = read_review(
-        echo, table, review, metric, id_column, dialect, groups=groups, n_comparators=comparators if out else 1
-    )
+    file, id_column = None if metric_file is None else read_metric_file(metric_file), source.id_column
+    metric, limits = (None, None) if file is None else (file.metric, file.output_range)
+    found, ids = read_review(echo, source, review, metric, limits, n_comparators=comparators if to.out else 1)
+    labels = OutputLabels.of_range(limits)
     files, pairs = (
-        part if metric is not None else part.drop(columns="distance") for part in (found.files, found.pairs)
+        labels.in_units(part, "distance") if metric is not None else part.drop(columns="distance")
+        for part in (found.files, found.pairs)
     )
     echo(
         f"{found.headline}.\n{found.coverage}",
@@ -161,11 +160,13 @@ def compare_files(
             shown = f"All {counted(len(files), 'file')} with a comparator"
         echo(f"\n{shown} ({rows_are(id_column)}), with {which}:")
         echo.table(_by_name(files.head(worst), ids, id_column), "files")
-    if out is not None:
+        if metric is not None:
+            echo("Of distance, 0.01 is one percentage point." if labels.are_probabilities else labels.statement)
+    if to.out is not None:
         written = _by_name(pairs, ids, id_column).assign(
             decision=found.decisions[0], comparator_decision=found.decisions[1]
         )
-        echo.csv(written, out, "review_file")
+        echo.csv(written, to.out, "review_file")
         echo(f"It has {len(pairs):,} of {counted(found.n_pairs, 'pair')}.", n_written=len(pairs))
     echo.finish()
 
@@ -178,50 +179,54 @@ def _by_name(found: pd.DataFrame, ids: Any, id_column: str | None) -> pd.DataFra
 
 def read_review(
     echo: Output,
-    table: Path,
+    source: PeopleSource,
     review: ReviewOptions,
     metric: Any,
-    id_column: str | None,
-    dialect: Dialect,
+    output_range: tuple[float, float] | None,
+    *,
     ignore: Sequence[str] = (),
-    groups: str | None = None,
     n_comparators: int | None = 5,
 ) -> tuple[FileReview, Any]:
-    """The review of the files of a table, under its options, and the ids of its rows."""
+    """The review of the files of a table, under its options, and the ids of its rows.
+
+    `output_range` is that of the metric; columns to `ignore` are no people's, such as scores.
+    """
     from likewise import review_files
-    from likewise.cli.column_kinds import infer_kinds, with_blanks
+    from likewise.cli.column_kinds import with_blanks
     from likewise.cli.dataset import PeopleTable
-    from likewise.cli.table_io import check_columns, read_table
+    from likewise.cli.table_io import check_columns
+    from likewise.pairs.model_outputs import OutputLabels
 
     review.check()
-    decisions, within, directions = str(review.decisions), review.within, review.directions
-    by = [] if groups is None else [groups]
-    texts = [decisions, *review.same, *by]
-    if metric is None:
-        ids = [] if id_column is None else [id_column]
-        whole = read_table(table, dialect, echo.note, as_text=[*texts, *ids], padded=True)
-        check_columns(whole, (decisions, *directions, *ids, *by), table)
-        people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, echo.note, categorical=review.same)
-    else:
-        others = [decisions, *ignore, *(name for name in by if name not in metric.columns)]
-        read = PeopleTable.read(table, metric, dialect, echo.note, id_column=id_column, others=others, as_text=texts)
-        whole, people = read.whole, read.X
-        check_columns(whole, directions, table)
-        unknown = [name for name in directions if name not in metric.columns]
-        if unknown:
-            raise InvalidInputError(
-                f"The metric must name the columns by which files are compared; it has no {unknown[0]!r}. Give it a "
-                "weight, 0 if the distance must not count it."
-            )
+    decisions, directions, group_column = str(review.decisions), review.directions, review.group_column
+    groups = [] if group_column is None else [group_column]
+    read = PeopleTable.read(
+        source.table,
+        metric,
+        source.dialect,
+        echo.note,
+        id_column=source.id_column,
+        others=[decisions, *ignore, *(name for name in groups if metric is not None and name not in metric.columns)],
+        as_text=[decisions, *review.same, *groups],
+        categorical=review.same if metric is None else (),
+    )
+    check_columns(read.whole, (*directions, *groups), source.table)
+    unknown = [name for name in directions if metric is not None and name not in metric.columns]
+    if unknown:
+        raise InvalidInputError(
+            f"The metric must name the columns by which files are compared; it has no {unknown[0]!r}. Give it a "
+            "weight, 0 if the distance must not count it."
+        )
     with echo.busy("Comparing files"):
         found = review_files(
-            people,
-            with_blanks(whole[decisions]),
+            read.X,
+            with_blanks(read.whole[decisions]),
             approved=review.approved,
             better=directions or None,
             metric=metric,
-            threshold=None if within is None else within / 100,
-            groups=None if groups is None else with_blanks(whole[groups]),
+            threshold=None if review.within is None else review.within / OutputLabels.of_range(output_range).factor,
+            groups=None if group_column is None else with_blanks(read.whole[group_column]),
             n_comparators=n_comparators,
+            output_range=output_range,
         )
-    return found, None if id_column is None else whole[id_column].to_numpy()
+    return found, None if read.ids is None else read.ids.to_numpy()

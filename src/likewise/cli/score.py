@@ -7,13 +7,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, next_command
+from likewise.cli.console import Batching, Destination, Dialect, Output, command, next_command
 from likewise.cli.models import class_named, echo_favourable
 from likewise.exceptions import FileError, InvalidInputError
 
@@ -27,17 +28,10 @@ _key_file = click.option(
 _NEAR = 0.05  # distance of the pairs that are counted beside a round of decisions
 
 
-@click.command()
+@options.new_command()
 @click.argument("model", type=options.FILE)
 @click.argument("table", type=options.FILE)
-@click.option(
-    "--out",
-    type=options.FILE,
-    default=Path("scores.parquet"),
-    show_default=True,
-    help="Parquet or CSV; - is standard output.",
-)
-@options.force
+@options.writes("Parquet or CSV; - is standard output.", default="scores.parquet")
 @click.option("--intervals", is_flag=True, help="Add intervals of the exact scores and certified distances.")
 @click.option(
     "--decide",
@@ -52,12 +46,11 @@ def score(
     echo: Output,
     model: Path,
     table: Path,
-    out: Path,
-    force: bool,
+    to: Destination,
     intervals: bool,
     decide: bool,
     key_file: Path | None,
-    batching: dict[str, Any],
+    batching: Batching,
 ) -> None:
     """Score the people in a table of any size. An interrupted run can be resumed by the same command.
 
@@ -67,8 +60,9 @@ def score(
     """
     from likewise.cli.batch_scoring import ScoringJob, score_file
     from likewise.cli.table_io import hinted, is_standard, named
-    from likewise.io import check_output_path, load_model
+    from likewise.io import load_model
 
+    out = to.path
     echo.to_stderr = is_standard(out)
     if echo.to_stderr and echo.as_json:
         raise InvalidInputError("--json and --out - cannot both write to standard output. Give a file as --out.")
@@ -77,10 +71,10 @@ def score(
     key = read_key(key_file) if key_file else None
     load_model(model)  # refuse a bad file before any work
     if not is_standard(out):
-        check_output_path(out, model, table, key_file, force=force)
+        to.check(model, table, key_file)
     job = ScoringJob(model.read_bytes(), intervals, key)
     with _standard_streams(table, out) as (source, target):
-        n = score_file(job, source, target, **batching, verbose=not echo.as_json, note=echo.note)
+        n = score_file(job, source, target, **vars(batching), verbose=not echo.as_json, note=echo.note)
     written = "" if echo.to_stderr else f"\nWrote {out}"
     echo(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
     echo.finish(next_command("audit", hinted(table), "--model", model))
@@ -128,7 +122,7 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 # -- decisions in rounds ----------------------------------------------------------------------------------------------
 
 
-@click.command()
+@options.new_command()
 @click.argument("model", type=options.FILE, required=False)
 @click.argument("table", type=options.FILE, required=False)
 @click.option("--round", "round_name", help="Name of the round, such as 2026-11-17: everybody in it shares one draw.")
@@ -141,14 +135,7 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
     "probability at most D / width.",
 )
 @click.option("--favourable", help="Class whose probability is compared; by default a known word, or the last.")
-@click.option(
-    "--out",
-    type=options.FILE,
-    default=Path("decisions.csv"),
-    show_default=True,
-    help="CSV or Parquet; the record of the round is written beside it.",
-)
-@options.force
+@options.writes("CSV or Parquet; the record of the round is written beside it.", default="decisions.csv")
 @click.option("--commit", is_flag=True, help="Print the commitments to publish before the round, and decide nothing.")
 @click.option(
     "--verify",
@@ -166,7 +153,7 @@ def decide(
     key_file: Path | None,
     earlier: Path | None,
     commit: bool,
-    batching: dict[str, Any],
+    batching: Batching,
     **chosen: Any,
 ) -> None:
     """Decide by one draw for everybody in a round, so that similar people seldom get different decisions.
@@ -177,7 +164,7 @@ def decide(
     Example: likewise decide model.skops new.csv --round 2026-11-17 --key-file secret.key --threshold 0.6 --width 0.1
     """
     if earlier is not None:
-        _verify(echo, earlier, model, table, key_file, batching["dialect"], batching["id_column"])
+        _verify(echo, earlier, model, table, key_file, batching.dialect, batching.id_column)
         return
     if round_name is None or key_file is None:
         raise InvalidInputError("--round and --key-file are needed: the draw follows from the key and the round.")
@@ -210,31 +197,31 @@ def _decide(
     table: Path,
     round_name: str,
     key_file: Path,
-    batching: dict[str, Any],
+    batching: Batching,
     *,
     threshold: float | None,
     width: float | None,
     favourable: str | None,
-    out: Path,
-    force: bool,
+    to: Destination,
 ) -> None:
     from likewise._shared_draw import SharedDraw
     from likewise.cli.batch_scoring import ScoringJob, columns_kept, score_file
     from likewise.cli.decision_files import costs_beside_threshold, record_of, write_record
     from likewise.decisions.round_record import DecisionRule
-    from likewise.io import check_output_path, load_model
+    from likewise.io import load_model
 
     key = read_key(key_file)
+    out = to.path
     for path in (out, record_of(out)):
-        check_output_path(path, model, table, key_file, force=force)
+        replace(to, out=path).check(model, table, key_file)
     fitted = load_model(model)
     if favourable is not None and threshold is None:
         raise InvalidInputError("--favourable goes with --threshold and --width.")
     decision = fitted if threshold is None and width is None else _with_band(echo, fitted, threshold, width, favourable)
     rule = DecisionRule.of(decision)
     job = ScoringJob(model.read_bytes(), draw=SharedDraw.from_key(key, round_name), rule=rule)
-    n = score_file(job, table, out, **batching, verbose=not echo.as_json, note=echo.note)
-    record = write_record(job, key, model, table, out, columns_kept(batching["id_column"], batching["keep"]), n)
+    n = score_file(job, table, out, **vars(batching), verbose=not echo.as_json, note=echo.note)
+    record = write_record(job, key, model, table, out, columns_kept(batching.id_column, batching.keep), n)
     echo(
         f"Decided about {n:,} people in the round {round_name}.",
         n_people=n,
@@ -243,7 +230,7 @@ def _decide(
         draw_commitment=record.draw_commitment,
         record_digest=record.digest,
     )
-    costs = costs_beside_threshold(fitted, rule, table, batching["dialect"], _NEAR)
+    costs = costs_beside_threshold(fitted, rule, table, batching.dialect, _NEAR)
     if costs is not None:
         _echo_costs(echo, costs)
     echo(

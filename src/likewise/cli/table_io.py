@@ -242,6 +242,14 @@ class Unseen:
         self._n_known: Counter[Any] = Counter()
         self._n_people = 0
 
+    @classmethod
+    def check(cls, model: Any, people: pd.DataFrame, where: str, note: Note) -> None:
+        """Count those of a whole table; raise, or note, as `stop` and `tell` do."""
+        unseen = cls(model)
+        unseen.look(people)
+        unseen.stop(where)
+        unseen.tell(note)
+
     def look(self, people: pd.DataFrame) -> None:
         """Count those of one batch."""
         self._n_people += len(people)

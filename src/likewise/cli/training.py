@@ -148,7 +148,7 @@ def _distinct_people(X: pd.DataFrame, max_people: int) -> tuple[pd.DataFrame, st
 def _estimated(found: MetricEstimate, X: pd.DataFrame, how: str, model: Any, units: dict[str, str] | None) -> Revealed:
     metric: Any = found.metric
     if isinstance(metric, WeightedLp):
-        metric = TableMetric(dict(zip(metric.columns, metric.weights.tolist(), strict=True)), p=metric.p)
+        metric = TableMetric(dict(zip(metric.columns, metric.weights.tolist(), strict=True)))
     if X[list(metric.numeric)].isna().any(axis=None):  # other columns may have blanks too: the most cautious weight
         metric = metric.with_params(missing=dict.fromkeys(metric.numeric, 1.0) | dict(metric.missing))
     return Revealed(metric.with_params(units=units), how, model, False, found.not_forced, found.notes, found.weights)
@@ -198,18 +198,16 @@ def build_estimator(
     return make(inner, **shared, **(smoothing if method == "smoothing" else {}))
 
 
-def build_baselines(data: Dataset, metric: TableMetric, name: str, inner: Any) -> dict[str, Any]:
-    """Unfitted models without a guarantee, by title: linear, boosting, and what is projected or smoothed."""
-    from likewise.selection.methods import REFERENCE, build_method, check_problem, list_columns
+def build_unconstrained(data: Dataset, metric: TableMetric, name: str, inner: Any) -> dict[str, Any]:
+    """Unfitted models without a guarantee, by title: the unconstrained one, and what is projected or smoothed."""
+    from likewise.selection.methods import UNCONSTRAINED, build_method, check_problem
 
     problem = check_problem(data.X, data.y, metric, data.task, output_range=None, n_draws=1, random_state=0)
-    methods = [build_method(problem, each) for each in ("linear", REFERENCE)]
-    found = {method.title: method.estimator for method in methods if method.estimator is not None}
+    found = {"the unconstrained model": build_method(problem, UNCONSTRAINED).estimator}
     if name not in MODELS:
-        found[f"{Path(name).name} as it came"] = inner
-    elif name != REFERENCE:
-        kind, columns = _kind_for(name, regression=not data.is_classification), problem.zero_weight_columns
-        found[f"{kind} with {list_columns(columns)}" if columns else kind] = inner
+        found[f"{Path(name).name} as it came, no guarantee"] = inner
+    elif name != "boosting":
+        found[f"{_kind_for(name, regression=not data.is_classification)} on all columns, no guarantee"] = inner
     return found
 
 
@@ -222,8 +220,8 @@ class FitResult:
     measured_on: str
 
 
-def fit_and_measure(estimator: Any, baselines: dict[str, Any], data: Dataset, *, share: float) -> FitResult:
-    """Fit an estimator to all people; measure a clone and the baselines, fitted to some people, on the `share` left."""
+def fit_and_measure(estimator: Any, others: dict[str, Any], data: Dataset, *, share: float) -> FitResult:
+    """Fit an estimator to all people; measure a clone and others, fitted to some people, on the `share` left."""
     X, y = data.X, data.y
     parts = hold_out(y, share, classify=data.is_classification)
     if parts is not None:
@@ -232,7 +230,7 @@ def fit_and_measure(estimator: Any, baselines: dict[str, Any], data: Dataset, *,
     if parts is not None:
         train, test = parts
         models = {GUARANTEED: clone(estimator)}
-        models |= {f"{name}, no guarantee": clone(model) for name, model in baselines.items()}
+        models |= {name: clone(model) for name, model in others.items()}
         with suppress_guarantee_warnings(), threads_for(X.size):
             for model in models.values():
                 model.fit(X.iloc[train], y[train])

@@ -6,12 +6,10 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-import click
-
-from likewise.cli.console import Output, command
+from likewise.cli.console import Output, command, new_command
 
 
-@click.command()
+@new_command()
 @command
 def warm(echo: Output) -> None:
     """Compile the loops for large tables ahead, into numba's cache.

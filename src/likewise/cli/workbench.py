@@ -13,12 +13,13 @@ import click
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output, command, next_command
 from likewise.cli.models import class_named, load_any_model
+from likewise.cli.sources import DatasetSource, DesignSource, makes_metric
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.cli.dataset import Dataset, Task
+    from likewise.cli.dataset import Dataset
     from likewise.metrics.table import TableMetric
     from likewise.workbench.engine import Problem
     from likewise.workbench.exports import Tools
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
 _DEMO_TABLE, _DEMO_TARGET = Path("mortgages.csv"), "decision"
 
 
-@click.command()
-@click.argument("table", type=options.FILE, required=False)
-@click.option("--target", help="Column with the outcome to predict.")
-@options.task
+@options.new_command()
 @click.option("--demo", is_flag=True, help="Open it on 1,989 mortgage applications from Boston, with a tour.")
 @click.option(
     "--protected",
@@ -44,36 +42,25 @@ _DEMO_TABLE, _DEMO_TARGET = Path("mortgages.csv"), "decision"
 )
 @click.option("--scores", help="Or a column of the table with the scores of a model in use.")
 @click.option("--outcome", help="Class whose probability is shown; the last one by default.")
-@options.output_range
-@options.drop
-@options.categorical
-@options.id_column
 @click.option("--state", type=options.FILE, help="File of the session; by default the table, but .likewise.json.")
 @click.option("--out", type=options.FILE, help="Folder for exports; by default the state without .json.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="By default a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @command
-@options.reads_table
+@makes_metric(needs_target=False, needs_table=False)
 def workbench(
     echo: Output,
-    table: Path | None,
-    target: str | None,
-    task: Task | None,
+    source: DesignSource,
     demo: bool,
     protected: tuple[str, ...],
     metric_file: Path | None,
     model_file: Path | None,
     scores: str | None,
     outcome: str | None,
-    output_range: tuple[float, float] | None,
-    drop: tuple[str, ...],
-    categorical: tuple[str, ...],
-    id_column: str | None,
     state: Path | None,
     out: Path | None,
     port: int,
     no_browser: bool,
-    dialect: Dialect,
 ) -> None:
     """Open a page on this machine where a committee makes a metric.
 
@@ -91,29 +78,28 @@ def workbench(
     need("uvicorn", "The workbench")
     units: dict[str, str] = {}
     if demo:
-        if table is not None or target is not None:
+        if source.table is not None or source.target is not None:
             raise InvalidInputError("--demo brings its own table. Leave TABLE and --target out.")
-        table, target, units = *_write_demo(echo), _demo_units()
+        _write_demo(echo)
+        source, units = replace(source, table=_DEMO_TABLE, target=_DEMO_TARGET), _demo_units()
         outcome = outcome or "approved"
-    if table is None or target is None:
+    if source.table is None or source.target is None:
         raise InvalidInputError("Give a TABLE and its --target, or --demo.")
     if model_file is not None and scores is not None:
         raise InvalidInputError("Give either --model or --scores, the model in use.")
-    problem, tools = _load(
-        echo, table, target, task, output_range, (*drop, *([scores] if scores else [])), categorical, id_column, dialect
-    )
+    problem, tools = _load(echo, replace(source, drop=(*source.drop, *([scores] if scores else []))))
     if outcome is not None and problem.task == "regression":
         raise InvalidInputError(f"--outcome is for a classification; {problem.target!r} is a regression.")
     shown = class_named(outcome, np.unique(problem.y), "--outcome")
     problem = replace(problem, units={**problem.units, **units}, outcome=shown)
-    problem = _with_scores(echo, problem, table, model_file, scores, dialect)
+    problem = _with_scores(echo, problem, source.table, model_file, scores, source.dialect)
     serve(
         echo,
         problem,
         tools,
         protected=[name.strip() for part in protected for name in part.split(",") if name.strip()],
         metric_file=metric_file,
-        state=state or table.with_suffix(".likewise.json"),
+        state=state or source.table.with_suffix(".likewise.json"),
         out=out,
         port=port,
         tour=demo,
@@ -180,7 +166,7 @@ def serve(
         hub.close()
 
 
-def _write_demo(echo: Output) -> tuple[Path, str]:
+def _write_demo(echo: Output) -> None:
     """Write the bundled mortgages to the working directory, unless they are there."""
     from likewise._writing import atomic_write, write_csv
     from likewise.datasets import load_mortgages
@@ -191,7 +177,6 @@ def _write_demo(echo: Output) -> tuple[Path, str]:
         with atomic_write(_DEMO_TABLE) as temporary:
             write_csv(people, temporary, index=False)
         echo(f"Wrote {_DEMO_TABLE}")
-    return _DEMO_TABLE, _DEMO_TARGET
 
 
 def _demo_units() -> dict[str, str]:
@@ -201,26 +186,14 @@ def _demo_units() -> dict[str, str]:
     return units | {"dependents": "1 dependent", "credit_lines": "1 credit line"}
 
 
-def _load(
-    echo: Output,
-    table: Path,
-    target: str,
-    task: Task | None,
-    output_range: tuple[float, float] | None,
-    drop: tuple[str, ...],
-    categorical: tuple[str, ...],
-    id_column: str | None,
-    dialect: Dialect,
-) -> tuple[Problem, Tools]:
+def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:
     """Read people and outcomes; and what other commands do for the workbench."""
-    from likewise.cli.dataset import DatasetSource
-    from likewise.cli.design import DesignSource
     from likewise.cli.table_io import named, read_table
     from likewise.cli.training import build_estimator, reveal_model, reveal_scores
     from likewise.workbench.engine import Problem
     from likewise.workbench.exports import Tools
 
-    source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
+    table, target, id_column, dialect = source.table, str(source.target), source.id_column, source.dialect
     data: Dataset = source.load(echo)
     ids = range(1, len(data.X) + 1) if id_column is None else read_table(table, dialect, as_text=[id_column])[id_column]
     problem = Problem(

@@ -259,7 +259,7 @@ class JointProblem:
                 for a, b, share in layout.near_categories(part):
                     for way in (1.0, -1.0):
                         lines.add([first + a, first + b, at], [way, -way, -unit * share / cost], 0.0)
-        return Limits(lines.matrix(len(inside)), np.array(lines.highest), (), 1.0, inside)
+        return Limits(lines.matrix(len(inside)), np.array(lines.highest), inside)
 
     @property
     def _n_shapes(self) -> int:

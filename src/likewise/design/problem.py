@@ -75,7 +75,7 @@ class DesignProblem:
 
         def objective_with(knots: int | IntArray) -> Objective:
             parts = bin_columns(people.rows, shares, columns, knots, model.n_jobs)
-            layout = Layout(parts, columns, unit, {}, np.ones(len(columns.scales)))
+            layout = Layout(parts, columns, unit, {})
             return Objective(layout, loss, shares, np.zeros(len(parts)), n_effective, n_jobs=model.n_jobs)
 
         objective = objective_with(knots)

@@ -40,7 +40,7 @@ class ComparisonDisplay(ResultDisplay[Comparison]):
     >>> import numpy as np
     >>> from likewise import WeightedLp, compare
     >>> matplotlib.use("Agg")
-    >>> result = compare(np.linspace(0, 1, 60)[:, None], np.arange(60) // 30, WeightedLp([0.8]), ["linear"], cv=3)
+    >>> result = compare(np.linspace(0, 1, 60)[:, None], np.arange(60) // 30, WeightedLp([0.8]), ["constant"], cv=3)
     >>> ComparisonDisplay.from_comparison(result).ax_.get_xlabel()
     'Brier score on held-out people (lower is better)'
     """
@@ -101,7 +101,7 @@ class ComparisonDisplay(ResultDisplay[Comparison]):
 
 
 class TradeoffDisplay(ResultDisplay[Tradeoff]):
-    """Proper score against the scale of the metric, between a constant and the best model without a guarantee.
+    """Proper score against the scale of the metric, between a constant and the unconstrained model.
 
     Bands and bars are one standard error.
 
@@ -136,10 +136,9 @@ class TradeoffDisplay(ResultDisplay[Tradeoff]):
         result = self.result
         score, table = SCORES[result.task][0].name, result.table
         scales = np.array(table.index, dtype=np.float64)
-        baseline = result.best_baseline
         for line, colour, text, above in (
             (result.constant, GREY, "a constant", True),
-            (baseline, ORANGE, f"{baseline.row['title']}, no guarantee", False),
+            (result.unconstrained, ORANGE, "the unconstrained model", False),
         ):
             value, error = line.row[score], line.row[f"{score}_se"]
             ax.axhspan(value - error, value + error, color=colour, alpha=0.14, lw=0)

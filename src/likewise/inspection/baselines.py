@@ -1,4 +1,4 @@
-"""Baseline models for tables: what the command line trains, without a guarantee."""
+"""Models for tables without a guarantee: what the command line trains, and the unconstrained model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -21,6 +23,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
 
 from likewise._typing import FloatArray
 from likewise._validation import short_repr
@@ -44,6 +47,7 @@ _REGRESSORS: dict[str, Any] = {
     ),
 }
 MODELS = tuple(_MODELS)
+_FOLDS = 3  # in which the unconstrained model is chosen
 
 
 def categorical_columns(X: pd.DataFrame) -> list[Any]:
@@ -111,6 +115,109 @@ def table_model(
     steps = [("categories", encode, categorical), ("orders", rank, ordered), ("numbers", scale, numeric)]
     chosen = [(step, transform, _column_keys(X, names)) for step, transform, names in steps if names]
     return make_pipeline(ColumnTransformer(chosen), models[kind]())
+
+
+def unconstrained_model(
+    X: pd.DataFrame,
+    task: Task = "classification",
+    *,
+    protected: Sequence[Any] = (),
+    categorical: Sequence[Any] | None = None,
+    seed: int = 0,
+) -> UnconstrainedModel:
+    """Return the unfitted unconstrained model of tables like `X`, to which the cost of a guarantee is compared.
+
+    It is the better of a logistic (or linear) regression and boosting. Both read all columns but the protected ones, as
+    those that a metric gives no weight for other reasons are part of what the metric costs.
+
+    Parameters
+    ----------
+    X : DataFrame
+    task : {"classification", "regression"}, default="classification"
+    protected : sequence of column names, optional
+        Columns the model must not read. Without any other, it is a constant.
+    categorical : sequence of column names, optional
+        Categorical columns; None decides by dtype.
+    seed : int, default=0
+    """
+    columns = [name for name in X.columns if name not in protected]
+    if not columns:
+        return UnconstrainedModel([DummyClassifier() if task == "classification" else DummyRegressor()], seed=seed)
+    kinds = ("logistic" if task == "classification" else "linear", "boosting")
+    linear, boosting = (table_model(X, kind, task, columns=columns, categorical=categorical) for kind in kinds)
+    boosting.set_params(**{f"{boosting.steps[-1][0]}__random_state": seed})
+    return UnconstrainedModel([linear, boosting], seed=seed)
+
+
+class UnconstrainedModel(BaseEstimator):
+    """The model with the smallest proper loss, chosen by cross-validation within the people it is fitted to.
+
+    Nobody who is scored later has a say in the choice.
+
+    Parameters
+    ----------
+    models : list of unfitted classifiers or regressors
+        The first is taken if there are too few people to choose.
+    seed : int, default=0
+        Of the folds.
+
+    Attributes
+    ----------
+    model_ : fitted model
+        The best, fitted to all people.
+    classes_ : ndarray of classes, of classifiers only
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": np.arange(600.0) / 10})
+    >>> steps = (people["age"] // 10 % 2).astype(int)  # which no line can tell
+    >>> model = unconstrained_model(people).fit(people, steps)
+    >>> type(model.model_.steps[-1][1]).__name__
+    'HistGradientBoostingClassifier'
+    """
+
+    def __init__(self, models: Sequence[Any], *, seed: int = 0) -> None:
+        self.models = models
+        self.seed = seed
+
+    def fit(self, X: pd.DataFrame, y: Any) -> Self:
+        """Choose a model, and fit it to everybody."""
+        y = np.asarray(y)
+        fold = self._folds(y)
+        losses = [0.0]
+        if fold is not None and len(self.models) > 1:
+            losses = [sum(self._loss(model, X, y, fold == k) for k in range(_FOLDS)) for model in self.models]
+        self.model_ = clone(self.models[int(np.argmin(losses))]).fit(X, y)
+        if hasattr(self.model_, "classes_"):
+            self.classes_ = self.model_.classes_
+        return self
+
+    def _folds(self, y: npt.NDArray[Any]) -> npt.NDArray[np.intp] | None:
+        """The fold of each person, evenly over the outcomes; None if too few share an outcome to learn it."""
+        counts = np.unique(y, return_counts=True)[1] if hasattr(self.models[0], "predict_proba") else [len(y)]
+        if min(counts) < _FOLDS:
+            return None
+        order = np.random.default_rng(self.seed).permutation(len(y))
+        fold = np.empty(len(y), dtype=np.intp)
+        fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _FOLDS
+        return fold
+
+    @staticmethod
+    def _loss(model: Any, X: pd.DataFrame, y: npt.NDArray[Any], out: npt.NDArray[np.bool_]) -> float:
+        """Sum of the Brier scores, or squared errors, of those held out."""
+        fitted = clone(model).fit(X[~out], y[~out])
+        if not hasattr(fitted, "predict_proba"):
+            return float(((fitted.predict(X[out]) - y[out]) ** 2).sum())
+        return float(((fitted.predict_proba(X[out]) - (y[out, None] == fitted.classes_)) ** 2).sum())
+
+    @available_if(lambda self: hasattr(self.models[0], "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: pd.DataFrame) -> FloatArray:
+        """Probabilities of the classes."""
+        return np.asarray(self.model_.predict_proba(X))
+
+    def predict(self, X: pd.DataFrame) -> npt.NDArray[Any]:
+        """Classes or numbers."""
+        return np.asarray(self.model_.predict(X))
 
 
 class AsNumbers(TransformerMixin, BaseEstimator):

@@ -74,32 +74,24 @@ class SumOfShapes(Frozen):
     def used(self, unit: float) -> FloatArray:
         """Share of what the metric allows that each function uses, rounded upwards.
 
-        If it is at most 1, the score moves by at most ``unit * D`` between any two people: the largest slopes, each
-        divided by ``unit`` times the column's scale, have a q-norm of at most 1 (``1/p + 1/q = 1``); the range of
-        a category's levels is at most ``unit`` times its weight, or, with a table of distances, no two levels differ by
-        more than ``unit`` times theirs; and no number's value is further from that of a missing one than ``unit`` times
-        the weight of absence.
+        If it is at most 1, the score moves by at most ``unit * D`` between any two people (p = 1): no slope exceeds
+        ``unit`` times the column's scale; the range of a category's levels is at most ``unit`` times its weight, or,
+        with a table of distances, no two levels differ by more than ``unit`` times theirs; and no number's value is
+        further from that of a missing one than ``unit`` times the weight of absence.
         """
-        ranges = [np.zeros(len(self.intercepts))]
+        used = [np.zeros(len(self.intercepts))]
         for shape in self.shapes:
             if shape.knots is None:
-                ranges.append(_used_between_categories(shape, self.metric, unit))
-            elif shape.other is not None:
-                apart = np.abs(shape.values - shape.other[:, None]).max(axis=1)
-                ranges.append(_ratio(apart, unit * self.metric.missing[shape.column]))
-        return np.asarray(np.maximum(self.steepness(unit), np.max(ranges, axis=0)))
-
-    def steepness(self, unit: float) -> FloatArray:
-        """The q-norm of the largest slopes of each function, in units of what each column may do alone."""
-        steep = [np.zeros((len(self.intercepts), 0))]
-        for shape in self.shapes:
-            if shape.knots is None:
+                used.append(_used_between_categories(shape, self.metric, unit))
                 continue
             scale = unit * self.metric.scales[shape.column]
             # Divided twice, as the product of a scale and a gap may underflow.
             slopes = _ratio(_ratio(np.abs(np.diff(shape.values, axis=1)), np.diff(shape.knots)), scale)
-            steep.append(slopes.max(axis=1, initial=0.0)[:, None])
-        return np.asarray(lp_norm(np.concatenate(steep, axis=1), dual(self.metric.p)) * _UP)
+            used.append(slopes.max(axis=1, initial=0.0) * _UP)
+            if shape.other is not None:
+                apart = np.abs(shape.values - shape.other[:, None]).max(axis=1)
+                used.append(_ratio(apart, unit * self.metric.missing[shape.column]))
+        return np.asarray(np.max(used, axis=0))
 
 
 def _used_between_categories(shape: Shape, metric: BoundMetric, unit: float) -> FloatArray:

@@ -63,13 +63,13 @@ def shapes(
 ) -> Guarantee:
     """``|a(x) - a(x')| <= unit * D(x, x')``, and the link's curve does the rest (§11; for whole points §17).
 
-    If no column is given more than its share, the terms of a sum move together by at most the distance: for numbers by
-    Hölder's inequality, ``sum_i |slope_i| |x_i - x'_i| <= ||slope_i / s_i||_q ||s_i (x_i - x'_i)||_p``; categories and
-    blanks move by what they cost.
+    No column moves the score by more than ``unit`` times its own term of D, so a sum of them moves by at most ``unit``
+    times the sum of these terms, which is D for p = 1.
     """
     _check_range(output_range)
     _need(link in LINKS, f"there is no link {link!r}.")
     metric, n_functions, known = sums.metric, len(sums.intercepts), LINKS[link]
+    _need(metric.p == 1, f"shapes of single columns need p = 1; the metric has p = {metric.p:g}.")
     _need((link == "softmax") == (n_functions > 1), f"{n_functions} scores do not fit the link {link!r}.")
     _need(output_range is None or link == "clip", f"a regression needs the link 'clip', not {link!r}.")
     low, high = output_range or (0.0, 1.0)

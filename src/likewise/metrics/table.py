@@ -37,7 +37,7 @@ NEGLIGIBLE = 1e-30
 class TableMetric(Metric):
     """A distance between rows of a table, in units that people can discuss.
 
-    ``D(x, x') = (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c 1[x_c != x'_c]``
+    ``D(x, x') = sum_i w_i |x_i - x'_i| + sum_c w_c 1[x_c != x'_c]``
 
     with i over the numeric columns and c over the categorical ones. A weight of 0 means that the column must not
     matter. Categories can be ordered (`order`), or some nearer than others (`groups`, `distances`): the term of such a
@@ -46,13 +46,13 @@ class TableMetric(Metric):
     Parameters
     ----------
     numeric : mapping from column to weight
-        Per natural unit (to the power p): 0.004 per 1,000 dollars of income, 0.01 per year of age. Columns of ordered
+        Per natural unit: 0.004 per 1,000 dollars of income, 0.01 per year of age. Columns of ordered
         categories may stand here; one step of their order is the unit.
     categorical : mapping from column to weight
         Between 0 and 1, for any two different values. 1 allows any difference between them. A missing value is a
         category of its own.
-    p : float, default=1
-        Exponent over the numeric columns.
+    p : 1
+        The distances of columns add up. `WeightedLp` takes every p, for rows of numbers.
     missing : "refuse", "category" or mapping from numeric column to weight, default="refuse"
         Whether missing numbers are refused, or the distance (between 0 and 1) between a person who has the number and
         one who does not. "category" is 1 for every numeric column. In a column of weight 0, a missing number adds
@@ -142,9 +142,14 @@ class TableMetric(Metric):
             raise InvalidInputError(f"A column must be numeric or categorical; {next(iter(both))!r} is given as both.")
         if not numeric and not categorical:
             raise InvalidInputError("A metric must name at least one column, under numeric or categorical.")
+        if check_exponent(p) != 1:
+            raise InvalidInputError(
+                f"p must be 1 for a TableMetric, so that the distances of columns add up; got {short_repr(p)}. "
+                "WeightedLp keeps every p for smoothing, networks, projection, audits and minimal metrics."
+            )
+        self.p = 1.0
         # WeightedLp checks the weights; 1 stands in where there are no numeric columns.
-        self._numbers = WeightedLp(numeric or {"": 1.0}, p)
-        self.p = self._numbers.p
+        self._numbers = WeightedLp(numeric or {"": 1.0})
         self.numeric = MappingProxyType({name: float(weight) for name, weight in numeric.items()})
         self.categorical = _shares("categorical", categorical)
         self.missing = _shares("missing", self._missing_weights(missing))
@@ -196,7 +201,6 @@ class TableMetric(Metric):
         cls,
         numeric: Mapping[Any, float | tuple[float, float]] | None = None,
         categorical: Mapping[Any, float] | None = None,
-        p: float = 1,
         *,
         missing: Literal["refuse", "category"] | Mapping[Any, float] = "refuse",
         units: Mapping[Any, str] | None = None,
@@ -216,7 +220,7 @@ class TableMetric(Metric):
             ``{"balance": (0.05, 1000)}`` lets 1,000 units change the odds by 5%; without an amount, one unit.
         categorical : mapping from column to share
             By which any two different values may change the odds, or the two furthest apart by `groups` or `distances`.
-        p, missing, units, order, groups, distances, zero_reasons
+        missing, units, order, groups, distances, zero_reasons
             As for `TableMetric`; `missing` in shares of odds as well. One step of an `order` is a unit.
 
         Examples
@@ -226,17 +230,15 @@ class TableMetric(Metric):
         >>> metric.describe()["one point"].tolist()
         ['$820', 'mismatch = 10.1 points', 'must not matter']
         """
-        scales = {}
+        weights = {}
         for name, given in _mapping("numeric", numeric).items():
             change, per = given if isinstance(given, tuple) and len(given) == 2 else (given, 1)
-            scales[name] = scale_of_odds(change, name, per)
-        p = check_exponent(p)
-        weights = {name: scale if np.isinf(p) else scale**p for name, scale in scales.items()}
+            weights[name] = scale_of_odds(change, name, per)
         mismatch = {n: _share_of_odds(change, n) for n, change in _mapping("categorical", categorical).items()}
         if not isinstance(missing, str):
             missing = {n: _share_of_odds(change, n) for n, change in _mapping("missing", missing).items()}
         shapes: dict[str, Any] = {"order": order, "groups": groups, "distances": distances}
-        return cls(weights, mismatch, p, missing=missing, units=units, zero_reasons=zero_reasons, **shapes)
+        return cls(weights, mismatch, missing=missing, units=units, zero_reasons=zero_reasons, **shapes)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Weights, p, missing weights, units, the order, groups and distances of categories, and reasons of zeros."""

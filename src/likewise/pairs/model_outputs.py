@@ -38,6 +38,11 @@ class OutputLabels:
     classes: list[Any] | None = None
     limits: tuple[float, float] | None = None
 
+    @classmethod
+    def of_range(cls, limits: tuple[float, float] | None) -> OutputLabels:
+        """Labels of numbers within `limits`; None for probabilities."""
+        return cls(limits is None, limits=limits)
+
     @property
     def are_shares(self) -> bool:
         """Whether no two outputs differ by more than 1."""

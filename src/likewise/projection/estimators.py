@@ -186,8 +186,8 @@ class ProjectedClassifier(_Projected, ConstrainedClassifier):
     base : estimator, float or None, default=None
         Score where the envelopes leave room: ``h = median(base, L, U)``. A number, or an estimator that is itself
         within the metric by construction; it is fitted for the same metric, or wrapped in a `FrozenEstimator`. None
-        takes an average, with fixed weights, of L, U and the median for an `AdditiveClassifier`: the one with the
-        smallest squared error on anchors that are left out in turn.
+        takes an average, with fixed weights, of L, U and (for p = 1) the median for an `AdditiveClassifier`: the one
+        with the smallest squared error on anchors that are left out in turn.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds for the out-of-fold scores; None takes 5, shuffled.
     random_state : int, RandomState instance or None, default=None

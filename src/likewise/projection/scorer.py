@@ -33,9 +33,9 @@ _MAX_PARAMETERS = 900
 def default_base(metric: Metric, encoder: Encoder, n_people: float, *, classify: bool) -> tuple[Any, Any]:
     """Unfitted additive models: the base, and one that is fitted several times, with few knots.
 
-    Both are None for a metric without weights of single columns.
+    Both are None for a metric whose distance is no sum over single columns.
     """
-    if not metric.weighs_columns or encoder.mixes_features:
+    if not metric.weighs_columns or encoder.mixes_features or metric.p != 1:
         return None, None
     from likewise.additive.binning import knots_for
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor

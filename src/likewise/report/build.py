@@ -41,7 +41,7 @@ from likewise.report.tables import groups_of
 from likewise.report.text import KINDS
 from likewise.scorecard.display import panels_of
 from likewise.selection.compare import Comparison, compare
-from likewise.selection.cross_validation import SCORES
+from likewise.selection.methods import UNCONSTRAINED
 from likewise.selection.tradeoff import Tradeoff
 from likewise.selection.tradeoff import tradeoff as measure_tradeoff
 from likewise.verification.domain import Domain
@@ -64,7 +64,7 @@ def cost_of(
     cv: int = 3,
     verbose: bool = False,
 ) -> Cost | None:
-    """Cross-validate models of the same kind as `model`, and baselines; None if there are too few people.
+    """Cross-validate models of the same kind as `model`, and others; None if there are too few people.
 
     The penalty of a scorecard is not tuned again; draws and training steps are limited.
     """
@@ -81,8 +81,8 @@ def cost_of(
         "verbose": verbose,
     }
     if comparison is None:
-        beside = [] if inner is None or _is_boosting(inner) else [(INNER, inner)]
-        comparison = compare(X, y, metric, methods=[method, *beside, "linear"], **shared)
+        beside = [] if inner is None else [(INNER, inner)]
+        comparison = compare(X, y, metric, methods=[method, *beside], **shared)
     method_name = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
     if method_name is None or len(comparison.results[method_name].losses) != len(y):
         raise InvalidInputError(
@@ -93,35 +93,15 @@ def cost_of(
         method = (method_name, comparison.estimators[method_name])
         tradeoff = measure_tradeoff(X, y, metric, _SCALES, method=method, comparison=comparison, **shared)
     is_prefit = isinstance(inner, FrozenEstimator)
-    baseline = baseline_of(comparison, INNER if is_prefit else None)
-    # One baseline in the whole report.
-    tradeoff = replace(tradeoff, baselines={baseline: comparison.results[baseline]})
     if classes is None:
-        return Cost(comparison, method_name, baseline, is_prefit, tradeoff)
+        return Cost(comparison, method_name, is_prefit, tradeoff)
     some = evenly_spaced(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
     ceilings = {}
     with progress_bar("Ceiling", len(tradeoff.results), show=verbose) as advance:
         for scale in tradeoff.results:
             ceilings[scale] = float(ceiling(X.iloc[some], y[some], metric.scaled(scale)))
             advance(1)
-    return Cost(comparison, method_name, baseline, is_prefit, tradeoff, ceilings, len(some))
-
-
-def baseline_of(comparison: Comparison, but: str | None = None) -> str:
-    """The best model without a guarantee, by the proper score on held-out people; never the one named `but`."""
-    measure = SCORES[comparison.task][0].name
-    scores = {
-        name: float(result.row[measure])
-        for name, result in comparison.results.items()
-        if name != but and name in comparison.estimators and not result.row["guarantee"] and measure in result.row
-    }
-    return min(scores, key=lambda name: scores[name])
-
-
-def _is_boosting(model: Any) -> bool:
-    """Whether it is the baseline that `compare` always includes."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    return type(last).__name__.startswith("HistGradientBoosting")
+    return Cost(comparison, method_name, is_prefit, tradeoff, ceilings, len(some))
 
 
 def _quick(model: Any) -> Any:
@@ -164,8 +144,8 @@ def build_report(
     """Measure a model on people with known outcomes.
 
     Pairs are searched with the model itself. Scores and groups are cross-validated by models of its kind, so the
-    people may be those that the model was trained on. It is compared with one baseline, the best of the models without
-    a guarantee; pairs of the baseline are of people that it was not trained on. Large tables are sampled evenly, and
+    people may be those that the model was trained on. It is compared with the unconstrained model of `compare`, whose
+    pairs are of people that it was not trained on. Large tables are sampled evenly, and
     the report says how many people each part is about.
 
     Columns of weight 0 may be absent. If the model wraps another one that was trained on them, it cannot be trained
@@ -217,13 +197,13 @@ def build_report(
     costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "cv": cv, "verbose": verbose}
     with suppress_guarantee_warnings():  # under the loosest metric, guarantees may be vacuous
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
-    baseline, unseen = None, np.arange(len(table))
+    unconstrained, unseen = None, np.arange(len(table))
     if cost is not None:
         cost = replace(cost, metric_saw=seen)
-        baseline = cost.comparison.results[cost.baseline].model
+        unconstrained = cost.comparison.results[UNCONSTRAINED].model
         unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].train])
     people = metric.encode_rows(table.iloc[unseen[evenly_spaced(len(unseen), _searchable(guarantee.n_draws))]])
-    before = None if baseline is None else _predict(baseline, people, classes, guarantee.output_range)
+    before = None if unconstrained is None else _predict(unconstrained, people, classes, guarantee.output_range)
     after = _predict(model, people, classes, guarantee.output_range)
     favourable = None if classes is None else classes[shown]
     data = ReportData(
@@ -251,7 +231,6 @@ def build_report(
         decisions=_decisions(model, people, after, shown),
         review=_reviewed(review, table, metric, lambda some: _predict(model, some, classes, guarantee.output_range)),
         kind=_kind(model),
-        baseline="" if cost is None else cost.comparison.results[cost.baseline].row["title"],
         classes=() if classes is None else tuple(map(str, classes)),
         n_population=len(table),
         **words,
@@ -428,7 +407,7 @@ def _groups(
     if cost is None:
         return ()
     results = cost.comparison.results
-    answers = {"before": results[cost.baseline].predictions, "after": results[cost.method].predictions}
+    answers = {"before": results[UNCONSTRAINED].predictions, "after": results[cost.method].predictions}
     return groups_of(table, metric, labels, answers, classes, shown)
 
 

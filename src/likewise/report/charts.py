@@ -14,7 +14,7 @@ from likewise.design.frontier import MetricFrontier
 from likewise.design.references import Reference
 from likewise.metrics.units import Unit
 from likewise.report.data import Cost
-from likewise.report.text import figure, measured
+from likewise.report.text import Limits, figure, measured
 from likewise.report.text import points as points_text
 from likewise.scorecard.display import Panel, height
 from likewise.selection.cross_validation import SCORES, Score
@@ -90,7 +90,7 @@ def _tradeoff_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]
     table, name = tradeoff.table, measure.name
     scales = [float(scale) for scale in tradeoff.results]
     own = [(s, float(v), float(e)) for s, v, e in zip(scales, table[name], table[f"{name}_se"], strict=True)]
-    lines = {"constant": float(tradeoff.constant.row[name]), "before": float(tradeoff.best_baseline.row[name])}
+    lines = {"constant": float(tradeoff.constant.row[name]), "before": float(tradeoff.unconstrained.row[name])}
     values = [v for _, v, _ in own] + [v - e for _, v, e in own] + [v + e for _, v, e in own]
     bottom, top, ticks = round_ticks([*values, *lines.values(), *ceilings.values()])
     low, high = math.log(min(scales)), math.log(max(scales))
@@ -116,11 +116,12 @@ def _tradeoff_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]
     }
 
 
-def frontier_chart(frontier: MetricFrontier, distance: float) -> dict[str, Any]:
+def frontier_chart(frontier: MetricFrontier, distance: float, limits: Limits = None) -> dict[str, Any]:
     """Held-out loss against mean distance: the designed metrics, and what they are compared with.
 
-    `distance` is that of the report's metric.
+    `distance` is that of the report's metric; `limits` are of numbers that are predicted.
     """
+    width = 100 if limits is None else limits[1] - limits[0]
     points = [(point.mean_distance, point.loss, point.standard_error) for point in frontier.points]
     beside = {title: one for title, one in frontier.references.items() if one.mean_distance}
     lines = {title: one for title, one in frontier.references.items() if not one.mean_distance}
@@ -138,7 +139,7 @@ def frontier_chart(frontier: MetricFrontier, distance: float) -> dict[str, Any]:
 
     return {
         "title": frontier.loss_name,
-        "x_ticks": _spaced([(x(d), f"{100 * d:.3g}") for d, _, _ in points]),
+        "x_ticks": _spaced([(x(d), f"{width * d:.3g}") for d, _, _ in points]),
         "y_ticks": [(y(tick), figure(tick)) for tick in ticks],
         "chosen": x(distance) if min(distances) <= distance <= max(distances) else None,
         "distance": distance,
@@ -146,9 +147,9 @@ def frontier_chart(frontier: MetricFrontier, distance: float) -> dict[str, Any]:
         "beside": [(title, x(float(one.mean_distance or 0)), y(one.loss)) for title, one in beside.items()],
         "lines": [(title, y(one.loss), one.mean_distance is None) for title, one in lines.items()],
         "rows": [
-            *((points_text(d), f"{v:.4f}", f"{e:.4f}") for d, v, e in points),
+            *((points_text(d, limits), f"{v:.4f}", f"{e:.4f}") for d, v, e in points),
             *(
-                (title if not one.mean_distance else f"{title}, {points_text(one.mean_distance)}", *_loss(one))
+                (title if not one.mean_distance else f"{title}, {points_text(one.mean_distance, limits)}", *_loss(one))
                 for title, one in frontier.references.items()
             ),
         ],

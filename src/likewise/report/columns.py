@@ -22,7 +22,8 @@ class ColumnView:
 
     Columns are compared by what a `typical` difference counts, on one linear scale up to `longest`; a slider counts
     `top` at its right end. `scale` and `revealed_scale` are distances per unit, or between two different `options`;
-    `shares` are shares of it between any two, None for 1. `reason` says why a weight is 0, if the metric does.
+    `shares` are shares of it between any two, None for 1. `reason` says why a weight is 0, if the metric does. `limits`
+    are of numbers that are predicted.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ColumnView:
     longest: float
     top: float
     reason: str | None
+    limits: words.Limits = None
 
     @property
     def zero(self) -> str:
@@ -72,13 +74,17 @@ class ColumnView:
     @property
     def worth(self) -> str:
         """Its exchange rate."""
-        return self.zero if not self.scale else words.worth(self.scale, self.unit if self.is_number else None)
+        return (
+            self.zero if not self.scale else words.worth(self.scale, self.unit if self.is_number else None, self.limits)
+        )
 
     @property
     def revealed_worth(self) -> str:
         """The same before people edited the weight."""
         scale = self.revealed_scale
-        return "\N{EN DASH}" if scale is None else words.worth(scale, self.unit if self.is_number else None)
+        return (
+            "\N{EN DASH}" if scale is None else words.worth(scale, self.unit if self.is_number else None, self.limits)
+        )
 
     @property
     def one_point(self) -> str:
@@ -151,6 +157,7 @@ def columns_of(data: ReportData, people: People) -> list[ColumnView]:
             longest=float(1.25 * longest or 1.0),  # the longest bar has room to grow
             top=max(1.0, float(2 * counts.max())) if is_number else 1.0,
             reason=data.metric.zero_reasons.get(column.name),
+            limits=data.output_range,
         )
         for i, (column, is_number) in enumerate(zip(encoder.columns, encoder.is_number, strict=True))
     ]

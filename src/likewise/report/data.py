@@ -45,8 +45,8 @@ class Cost:
     ----------
     comparison : Comparison
         Of this model and others, on the people of the report.
-    method, baseline : str
-        The methods of the comparison that are this model, and the baseline, which has no guarantee.
+    method : str
+        The method of the comparison that is this model.
     is_prefit : bool
         Whether the wrapped model was already fitted: it may have been trained on the people it is measured on.
     tradeoff : Tradeoff, optional
@@ -59,7 +59,6 @@ class Cost:
 
     comparison: Comparison
     method: str
-    baseline: str
     is_prefit: bool = False
     tradeoff: Tradeoff | None = None
     ceilings: Mapping[float, float] = field(default_factory=dict)
@@ -67,9 +66,8 @@ class Cost:
     metric_saw: bool | None = None
 
     def __post_init__(self) -> None:
-        for name in (self.method, self.baseline):
-            if name not in self.comparison.results:
-                raise InvalidInputError(f"method and baseline must be methods of the comparison; got {name!r}.")
+        if self.method not in self.comparison.results:
+            raise InvalidInputError(f"method must be one of the comparison; got {self.method!r}.")
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class GroupScores:
     actual : float
         Share of them with the outcome, or its mean.
     before, after : GroupFigures, optional
-        Of the baseline, and of the model of the report.
+        Of the unconstrained model, and of the model of the report.
     """
 
     column: str
@@ -159,7 +157,7 @@ class HiddenColumn:
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """A whole report. "After" is the model that it is about, "before" the baseline without a guarantee.
+    """A whole report. "After" is the model that it is about, "before" the unconstrained one.
 
     Attributes
     ----------
@@ -215,8 +213,6 @@ class ReportData:
         How the page was made: what, and its value, such as the SHA-256 of the table.
     kind : str
         Key of `text.KINDS`; empty where the method is not known.
-    baseline : str
-        What the model before is, the baseline, as in "logistic without race".
     classes : tuple of str
         Names of the classes, in the order of the columns of `before` and `after`.
     model_name, source, date : str
@@ -253,7 +249,6 @@ class ReportData:
     group_audit: GroupAudit | None = None
     made: tuple[tuple[str, str], ...] = ()
     kind: str = ""
-    baseline: str = "a model without a promise"
     classes: tuple[str, ...] = ()
     model_name: str = ""
     source: str = ""

@@ -10,12 +10,12 @@ import pandas as pd
 
 from likewise._typing import FloatArray
 from likewise.auditing.effect import Effect, effect
+from likewise.auditing.file_review import FileReview
 from likewise.auditing.group_audit import GroupAudit, audit_groups
 from likewise.auditing.group_gaps import GroupGaps, group_gaps
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.zero_weights import ZERO_REASONS
-from likewise.pairs.model_outputs import OutputLabels
 from likewise.report import text as words
 from likewise.report.data import HiddenColumn, ReportData
 from likewise.verification.domain import Domain
@@ -24,6 +24,7 @@ from likewise.verification.one_hot import find_one_hot
 _COLUMNS = 3  # each takes seconds
 _BOXES = 1000  # and not seconds, so that the page is the same on every machine
 _QUERIES = 20_000
+_GROUPED = ["denied", "approved", "n_denied", "n_approved", "n_files", "share", "n_pairs"]
 _DASH = "\N{EN DASH}"
 _VALUES = 20  # most groups by one column
 _FROM_SCORES = (
@@ -110,7 +111,6 @@ def audit_hidden(
 def hidden_columns(data: ReportData) -> list[dict[str, Any]]:
     """The section's texts and tables, by column."""
     reasons: Any = getattr(data.metric, "zero_reasons", {})
-    labels = OutputLabels(data.output_range is None, limits=data.output_range)
     return [
         {
             "name": each.name,
@@ -118,7 +118,7 @@ def hidden_columns(data: ReportData) -> list[dict[str, Any]]:
             "effect": None if each.effect is None else _told_effect(each.effect),
             "no_effect": each.no_effect,
             "groups": None if data.group_audit is None else _told_groups(data.group_audit, each.name),
-            "gaps": None if each.gaps is None else _told_gaps(each.gaps, labels),
+            "gaps": None if each.gaps is None else _told_gaps(each.gaps),
             "no_gaps": each.no_gaps,
         }
         for each in data.hidden
@@ -129,6 +129,18 @@ def not_measured(data: ReportData) -> list[str]:
     """The columns of weight 0 that were left out, as there are too many."""
     measured = {each.name for each in data.hidden}
     return [str(name) for name in data.metric.hidden if str(name) not in measured and name in data.people.table]
+
+
+def review_groups(found: FileReview) -> dict[str, Any] | None:
+    """Denied people of each group with a comparator in each, as a table; None without groups."""
+    if found.groups is None:
+        return None
+    rows = (
+        (denied, approved, words.whole(n_denied), words.whole(n_files), _share(share), words.whole(n_pairs))
+        for denied, approved, n_denied, _, n_files, share, n_pairs in found.groups[_GROUPED].itertuples(index=False)
+    )
+    head = [found.decisions[0], f"beside {found.decisions[1]}", "People", "With a comparator there", "Share", "Pairs"]
+    return _table("Comparators by group", list(map(str, head)), rows)
 
 
 def _table(title: str, head: list[str], rows: Iterable[Iterable[Any]]) -> dict[str, Any] | None:
@@ -180,18 +192,19 @@ def _told_groups(found: GroupAudit, name: str) -> dict[str, Any] | None:
     return _table(f"{who}, in pairs above their distance", [*head, "Alike", "Share of alike", "p-value"], rows)
 
 
-def _told_gaps(found: GroupGaps, labels: OutputLabels) -> dict[str, Any]:
+def _told_gaps(found: GroupGaps) -> dict[str, Any]:
     gaps = (
-        (row["value"], words.whole(row["n"]), *(labels.written(row[key]) for key in ("gap", "allowed", "shuffled")))
+        (
+            row["value"],
+            words.whole(row["n"]),
+            *(found.labels.written(row[key]) for key in ("gap", "allowed", "shuffled")),
+        )
         for row in found.gaps.to_dict("records")
     )
     head = ["Value", "People", "Gap to the others", "Largest within the metric", "The same, shuffled"]
     proxies = ((column, f"{auc:.3f}") for column, auc in found.proxies.to_numpy().tolist())
     return {
         "headline": found.headline[0].upper() + found.headline[1:],
-        "unit": "Here 0.01 is one percentage point."
-        if labels.are_probabilities
-        else "Here 1 is the width of the range.",
         "table": _table("Gaps of mean scores", head, gaps),
         "proxies": _table("Area under the curve", ["Column", "AUC"], proxies),
     }

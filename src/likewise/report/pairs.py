@@ -69,8 +69,8 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
 def first_pair(data: ReportData) -> dict[str, Any]:
     """The pair that the page shows first, as positions in its sample, and the rule by which it was chosen.
 
-    Of the pairs with D < 1 that the model keeps within ``D + epsilon``, the one that the baseline exceeds most. If
-    there is none, the closest pair.
+    Of the pairs with D < 1 that the model keeps within ``D + epsilon``, the one that the unconstrained model exceeds
+    most. If there is none, the closest pair.
     """
     sample, shares = data.sample, data.shares
     if len(sample) < 2:
@@ -86,8 +86,8 @@ def first_pair(data: ReportData) -> dict[str, Any]:
         if able.any():
             best = int(np.where(able, excess, -np.inf).argmax())
             rule = (
-                f"Shown first are the two whose scores {data.baseline} sets furthest apart beyond their distance, of "
-                "those whom this model keeps within it."
+                "Shown first are the two whose scores the unconstrained model sets furthest apart beyond their "
+                "distance, of those whom this model keeps within it."
             )
             return {"pair": [int(first[best]), int(second[best])], "rule": rule}
     best = int(distances.argmin())

@@ -16,9 +16,9 @@ from likewise.metrics.units import Unit
 from likewise.report import charts
 from likewise.report import text as words
 from likewise.report.data import Cost, GroupFigures, GroupScores
-from likewise.selection.compare import difference
+from likewise.selection.compare import beats_constant, difference
 from likewise.selection.cross_validation import SCORES, Score
-from likewise.selection.methods import CONSTANT
+from likewise.selection.methods import CONSTANT, UNCONSTRAINED
 
 _MAX_GROUPS = 8
 _BANDS = 4
@@ -139,7 +139,7 @@ def costs(cost: Cost) -> dict[str, Any]:
             "name": _title(str(name), str(row["title"]), cost),
             "is_own": name == cost.method,
             "is_constant": name == CONSTANT,
-            "is_baseline": name == cost.baseline,
+            "is_unconstrained": name == UNCONSTRAINED,
             "guarantee": bool(row["guarantee"]),
             "figures": [words.measured(measure, float(row[measure.name])) for measure in measures],
             "error": words.measured(measures[0], float(row[f"{measures[0].name}_se"])),
@@ -149,13 +149,12 @@ def costs(cost: Cost) -> dict[str, Any]:
         }
         for (name, row), place in zip(measured.iterrows(), places, strict=True)
     ]
-    own = next(row for row in rows if row["is_own"])
     return {
         "rows": rows,
         "measures": measures,
-        "own": own,
-        "constant": next(row for row in rows if row["is_constant"]),
-        "baseline": _baseline(rows),
+        "own": _only(rows, "is_own"),
+        "constant": _only(rows, "is_constant"),
+        "unconstrained": _only(rows, "is_unconstrained"),
         "verdict": _verdict(cost, rows, measures[0]),
         "measured_on": comparison.measured_on,
     }
@@ -168,30 +167,30 @@ def _measure(task: Any, name: str) -> Score:
 def _title(name: str, title: str, cost: Cost) -> str:
     if name == cost.method:
         return "this model"
-    return "a constant" if name == CONSTANT else title
+    return {CONSTANT: "a constant", UNCONSTRAINED: "the unconstrained model"}.get(name, title)
 
 
-def _baseline(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return next(row for row in rows if row["is_baseline"])
+def _only(rows: list[dict[str, Any]], key: str) -> dict[str, Any]:
+    return next(row for row in rows if row[key])
 
 
 def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Score) -> str:
-    """What the guarantee cost, against the baseline and a constant; for a lay reader."""
+    """What the guarantee cost, against the unconstrained model and a constant; for a lay reader."""
     results, folds = cost.comparison.results, cost.comparison.folds
-    own, free = next(row for row in rows if row["is_own"]), _baseline(rows)
-    gap, error = difference(results[cost.method], results[cost.baseline], folds)
+    own, free, constant = (_only(rows, key)["figures"][0] for key in ("is_own", "is_unconstrained", "is_constant"))
+    gap, error = difference(results[cost.method], results[UNCONSTRAINED], folds)
     beyond, noise = difference(results[cost.method], results[CONSTANT], folds)
-    constant = next(row for row in rows if row["is_constant"])["figures"][0]
-    if beyond >= -noise:
+    if not beats_constant(results[UNCONSTRAINED], results[CONSTANT]):
+        found = "These people cannot show the price of the promise, as without it, too, nobody can be told from another"
+    elif beyond >= -noise:
         found = "This model is not measurably better than giving everybody the same score"
     elif gap <= error:
         found = "The price of the promise is too small to be measured on these people"
     else:
         found = "The promise has a price"
     return (
-        f"{found}: the {measure.title}, of which less is better, is {own['figures'][0]}; that of the baseline "
-        f"({free['name']}) is {free['figures'][0]}, of a constant {constant}, on held-out people."
-        f"{_CAVEATS[cost.metric_saw]}"
+        f"{found}: the {measure.title}, of which less is better, is {own}; that of the unconstrained model is {free}, "
+        f"of a constant {constant}, on held-out people.{_CAVEATS[cost.metric_saw]}"
     )
 
 

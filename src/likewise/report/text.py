@@ -32,20 +32,30 @@ def figure(x: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def points(x: float) -> str:
-    """Return a probability or a distance in percentage points, to one decimal, two below one point.
+Limits = tuple[float, float] | None
+"""Lowest and highest of numbers that are predicted; None for probabilities."""
+
+
+def points(x: float, limits: Limits = None) -> str:
+    """Return a difference or a distance: in points of a probability, to one decimal, two below one point.
+
+    Of numbers within `limits`, in their unit.
 
     Examples
     --------
     >>> [points(x) for x in (0.01, 0.123456, 0.00456, 0, 2.5)]
     ['1 point', '12.3 points', '0.46 points', '0 points', '250 points']
+    >>> points(0.08, (300, 850))
+    '44'
     """
-    text = point_figure(x)
-    return f"{text} point" if text == "1" else f"{text} points"
+    text = point_figure(x, limits)
+    return text if limits else f"{text} point" if text == "1" else f"{text} points"
 
 
-def point_figure(x: float) -> str:
+def point_figure(x: float, limits: Limits = None) -> str:
     """Return the number in `points`; never "0" for what is not 0, and infinity as a sign."""
+    if limits is not None:
+        return figure(x * (limits[1] - limits[0]))
     if not math.isfinite(x):
         return "∞"
     value = 100 * x
@@ -66,8 +76,8 @@ def whole(n: int) -> str:
     return f"{n:,}"
 
 
-def worth(scale: float, unit: str | None) -> str:
-    """Say what a column counts, from its distance per `unit` (None: between two categories).
+def worth(scale: float, unit: str | None, limits: Limits = None) -> str:
+    """Say what a column counts, from its distance per `unit` (None: between two categories); `limits` as in `points`.
 
     Examples
     --------
@@ -75,15 +85,20 @@ def worth(scale: float, unit: str | None) -> str:
     ('1 point = 2 years', '1 point = 2.5 percentage points', 'any difference = 3 points')
     >>> worth(0.03, "1 card")
     'one more card = 3 points'
+    >>> worth(0.005, "years", (300, 850))
+    '2 years = 5.5'
     """
     if scale == 0:
         return WEIGHT_0
     if unit is None:
-        return f"any difference = {points(scale)}"
+        return f"any difference = {points(scale, limits)}"
     if scale < NEGLIGIBLE:
         return ONLY_BLANKS
     one = Unit.of(unit).one
-    return f"{one} = {points(scale)}" if one else f"1 point = {amount(0.01 / scale, unit)}"
+    if one:
+        return f"{one} = {points(scale, limits)}"
+    size = amount(0.01 / scale, unit)
+    return f"1 point = {size}" if limits is None else f"{size} = {points(0.01, limits)}"
 
 
 def amount(size: float, unit: str) -> str:
@@ -170,8 +185,8 @@ def measured(measure: Score, value: float, step: float | None = None) -> str:
     return figure(value) if measure.digits is None else f"{value:.{measure.digits}f}"
 
 
-def reach(found: Coverage) -> str:
-    """Say how many pairs a metric constrains.
+def reach(found: Coverage, limits: Limits = None) -> str:
+    """Say how many pairs a metric constrains; `limits` as in `points`.
 
     Examples
     --------
@@ -179,6 +194,6 @@ def reach(found: Coverage) -> str:
     'The distance binds 100% of all pairs. The nearest other person is typically 4.1 points away.'
     """
     share = f"{100 * found.bound_share:.{0 if found.bound_share >= 0.1 else 1}f}%"
-    rest = "; the others are 100 points apart or more" if found.bound_share < 1 else ""
-    near = f"The nearest other person is typically {points(found.nearest)} away."
+    rest = f"; the others are {points(1, limits)} apart or more" if found.bound_share < 1 else ""
+    near = f"The nearest other person is typically {points(found.nearest, limits)} away."
     return f"The distance binds {share} of all pairs{rest}. {near}"

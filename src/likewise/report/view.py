@@ -19,7 +19,7 @@ from likewise.report import text as words
 from likewise.report.cards import file_cards, pair_cards
 from likewise.report.columns import columns_of
 from likewise.report.data import ReportData
-from likewise.report.hidden import hidden_columns, not_measured
+from likewise.report.hidden import hidden_columns, not_measured, review_groups
 from likewise.report.pairs import first_pair
 from likewise.report.tables import costs, groups
 
@@ -32,7 +32,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
     promised = data.guarantee is not None
     sections = [
         ("promise", "The promise" if promised else "Summary", True),
-        ("point", "One point", True),
+        ("point", "Exchange rates" if data.output_range else "One point", True),
         ("frontier", "The design", data.frontier is not None),
         ("shapes", "The model", bool(data.panels)),
         ("compare", "Two people", True),
@@ -60,12 +60,15 @@ def prepare(data: ReportData) -> dict[str, Any]:
             for column in sorted(columns, key=lambda column: -column.counts)
             if column.is_number and column.scale >= NEGLIGIBLE and not Unit.of(column.unit).one
         ][:3],
-        "frontier": None if data.frontier is None else charts.frontier_chart(data.frontier, _mean_distance(data)),
+        "frontier": None
+        if data.frontier is None
+        else charts.frontier_chart(data.frontier, _mean_distance(data), data.output_range),
         "pairs": _pair_charts(data),
         "worst": [] if data.audit_before is None else pair_cards(data, columns, data.audit_before.violations, "before"),
         "over": [] if data.audit_after is None else pair_cards(data, columns, data.audit_after.violations, "after"),
         "broken": _is_broken(data),
         "closest": [] if data.closest is None else pair_cards(data, columns, data.closest, "after"),
+        "review_groups": None if data.review is None else review_groups(data.review.found),
         "review": [] if data.review is None else file_cards(data, data.review),
         "first": first_pair(data),
         "decisions": None if data.decisions is None else _decisions(data.decisions),
@@ -155,7 +158,7 @@ def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:
         "p": "inf" if math.isinf(data.metric.p) else data.metric.p,
         "epsilon": data.epsilon,
         "promised": data.guarantee is not None,
-        "plain": data.baseline[:1].upper() + data.baseline[1:],
+        "plain": "The unconstrained model",
         "first": view["first"]["pair"],
         "limit": 1 if view["pairs"] is None else view["pairs"]["limit"],
         "shown": 0 if n_outputs == 1 else data.shown % n_outputs,

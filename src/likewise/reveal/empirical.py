@@ -283,7 +283,7 @@ def estimate_minimal_metric(
         from likewise.distributed.reveal import dask_people
 
         on_workers = dask_people(model, X, columns, categorical, predictions, output_range)
-        _check_power(p, on_workers.template)
+        _check_power(p, on_workers.template, None)
         _check_distinct(on_workers, on_workers.unit * on_workers.largest_gap, on_workers.equal_rows, on_workers.n_rows)
         notes = [_NOT_EXCHANGED] if exchange and predictions is None else []
         return _estimate(on_workers, on_workers.template, p, upper, fixed, None, notes)
@@ -291,7 +291,7 @@ def estimate_minimal_metric(
         raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
     read, declared, free = _read_shaped(X, categorical, order, groups, distances)
     everyone = Points.of(read)
-    _check_power(p, everyone)
+    _check_power(p, everyone, declared)
     shapes = CategoryShapes.of(declared, free, read.encoder, everyone.kinds)
     model_outputs = ModelOutputs.of(model, X, everyone, predictions, output_range)
     distinct = everyone.groups()
@@ -313,12 +313,12 @@ def estimate_minimal_metric(
     return _estimate(people, everyone, p, upper, fixed, exchanged, notes, declared)
 
 
-def _check_power(p: float, points: Points) -> None:
-    if p != 1 and (points.kinds == CODE).any():
+def _check_power(p: float, points: Points, declared: TableMetric | None) -> None:
+    if p != 1 and ((points.kinds == CODE).any() or (declared is not None and declared.order)):
         raise InvalidInputError(
-            f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
-            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, the constraint of a pair is not "
-            "linear in the weights, and there is no linear program to solve."
+            f"p must be 1 for a table with categories, ordered or not, or missing numbers; got {p:g}. Their weights "
+            "are added outside the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, the constraint "
+            "of a pair is not linear in the weights, and there is no linear program to solve."
         )
 
 
@@ -458,8 +458,8 @@ def _metric(
 ) -> tuple[Metric, dict[int, str]]:
     """The metric with these weights, and notes on columns whose missing values got more, by position."""
     encoder = points.people.encoder
-    if encoder.labels is None:
-        return WeightedLp(weights, p), {}
+    if encoder.labels is None or p != 1:
+        return WeightedLp(weights, p, feature_names=encoder.labels), {}
     own, missing, notes = weights[: points.n_columns].copy(), {}, {}
     absent = np.minimum(weights[points.n_columns : len(points.kinds)], 1.0).tolist()
     for i, forced in zip(points.nullable.tolist(), absent, strict=True):
@@ -480,7 +480,6 @@ def _metric(
     metric = TableMetric(
         {name: weight for name, weight, number in named if number},
         {name: min(1.0, weight) for name, weight, number in named if not number},
-        p,
         missing=missing or "refuse",
     )
     if declared is not None:

@@ -102,7 +102,7 @@ def height(panels: list[Panel]) -> tuple[float, float]:
 def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     assert shape.knots is not None
     points = signs @ shape.values
-    rises = allowed_rises(model._scorer(), model.encoder_, shape, int(np.argmax(np.abs(signs))))
+    rises = allowed_rises(model._scorer(), model.encoder_, shape)
     # Knots stand at quantiles, so the middle one is where the middle of the people is.
     at = len(shape.knots) // 2
     reach = np.concatenate([[0.0], np.cumsum(rises)])

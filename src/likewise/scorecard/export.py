@@ -35,8 +35,6 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
     for shape in scorer.model.shapes:
         column = encoder.columns[shape.column]
         entry: dict[str, Any] = {"column": str(encoder.names[shape.column])}
-        if shape.knots is not None and scorer.model.metric.p != 1:
-            entry["budgets"] = scorer.budgets[:, shape.column].tolist()
         points = (signs @ shape.values).astype(kind)
         other = None if shape.other is None else (signs @ shape.other).astype(kind).tolist()
         if shape.knots is not None:
@@ -211,21 +209,20 @@ def _read_scorer(document: dict[str, Any], encoder: Encoder, metric: Metric) -> 
         found = sign * np.asarray(numbers, dtype=np.float64)
         return found if link == "softmax" else found[None]
 
-    shapes, budgets = [], np.ones((len(functions(document["intercept"])), len(encoder.names)))
+    shapes = []
     for entry in document["columns"]:
         i = encoder.names.index(entry["column"])
         if "knots" in entry:
             other = None if entry["missing"] is None else functions(entry["missing"])
             shapes.append(Shape(i, np.array(entry["knots"], dtype=np.float64), functions(entry["points"]), other))
-            budgets[:, i] = entry.get("budgets", 1.0)
         else:
             values = np.array([functions(level["points"]) for level in entry["categories"]]).T
             shapes.append(Shape(i, None, values, functions(entry["unseen"])))
     sums = SumOfShapes(metric.bind(encoder), functions(document["intercept"]), tuple(shapes), int(document["bits"]))
     limits = None if classes is not None else tuple(document["output_range"])
     if scale:
-        return PointsScorer(sums, link, budgets, limits, **scale, position=position)
-    return AdditiveScorer(sums, link, budgets, limits)
+        return PointsScorer(sums, link, limits, **scale, position=position)
+    return AdditiveScorer(sums, link, limits)
 
 
 Written = Callable[[float], str]

@@ -19,7 +19,6 @@ from likewise.additive.binning import locate
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.additive.shapes import lowered
 from likewise.exceptions import InvalidInputError, UnprovableError, UnsolvedError
-from likewise.kernel.distance import dual, lp_norm
 from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.schema import Encoder
 from likewise.verify_card import LN2, NotProvenError, prove
@@ -29,7 +28,6 @@ _NOBODY = 1e-3  # weight shared equally by all knots, so that those without peop
 _LEAST = 0.5  # points: a column that changes the score by less is left out
 _MOST_WHOLE = 400  # largest number of whole numbers of a column that are enumerated
 _BITS = 50  # of a sum of points
-_ROOM = 1 - 2.0**-40  # for the rounding of budgets
 _LARGEST_SCORE = 10_000  # of points that double the odds: beyond, a sum of points has few digits left for the rest
 
 
@@ -90,16 +88,7 @@ def in_points(
     bits = int(_BITS - math.ceil(math.log2(max(1.0, largest))))
     sums = SumOfShapes(scorer.model.metric, intercept, tuple(shapes), bits)
     card = copy.copy(model)
-    card.scorer_ = PointsScorer(
-        sums,
-        "logistic",
-        scorer.budgets,
-        None,
-        double,
-        int(base_score),
-        base_odds,
-        position,
-    )
+    card.scorer_ = PointsScorer(sums, "logistic", None, double, int(base_score), base_odds, position)
     try:
         prove(json.loads(card.to_json()))
     except (NotProvenError, UnprovableError) as problem:  # excluded by docs/theory.md §17; checked anyway
@@ -112,16 +101,10 @@ def in_points(
 def _limits(scorer: AdditiveScorer, encoder: Encoder, double: float) -> list[_Limits]:
     """Limits of each shape, rounded down."""
     weights, unit = scorer.model.metric, 4 * Fraction(double) / LN2
-    columns = [shape.column for shape in scorer.model.shapes if shape.knots is not None]
-    budgets = scorer.budgets[0]
-    if weights.p != 1:
-        budgets = budgets * _ROOM / max(1.0, float(lp_norm(budgets[columns], dual(weights.p))))
     found = []
     for shape in scorer.model.shapes:
         i, absent = shape.column, None
         rate = unit * Fraction(float(weights.scales[i]))
-        if shape.knots is not None and weights.p != 1:
-            rate *= Fraction(float(budgets[i]))
         if shape.knots is not None and shape.other is not None:
             absent = math.floor(unit * Fraction(float(weights.missing[i])))
         between = None

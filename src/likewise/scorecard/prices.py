@@ -98,14 +98,10 @@ def weight_gains(
     g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
     limits = problem.layout.limits(problem.loss.n_functions)
     _, multipliers = solve_quadratic(H, g - H @ x.ravel(), limits, 1e-12)
-    p = plan.columns.p
-    share = _LOOSER if np.isinf(p) else _LOOSER / p
-    return _by_weight(problem.layout, limits.rows, multipliers[: len(limits.highest)], x.ravel(), share)
+    return _by_weight(problem.layout, limits.rows, multipliers, x.ravel())
 
 
-def _by_weight(
-    layout: Layout, rows: Any, multipliers: FloatArray, x: FloatArray, share: float
-) -> tuple[FloatArray, FloatArray]:
+def _by_weight(layout: Layout, rows: Any, multipliers: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Multipliers times their limits, summed by weight."""
     n = len(layout.weights.scales)
     out = np.zeros(n), np.zeros(n)
@@ -113,13 +109,11 @@ def _by_weight(
         entries = slice(rows.indptr[r], rows.indptr[r + 1])
         variables, values = rows.indices[entries], rows.data[entries]
         local = variables % layout.n_variables
-        shapes = local < layout.starts[-1]  # the others are budgets
         j = int(np.searchsorted(layout.starts, local[0], side="right")) - 1
         part = layout.parts[j]
-        held = float(values[shapes] @ x[variables[shapes]])
+        held = float(values @ x[variables])
         blank = part.knots is not None and part.has_missing and (local == layout.starts[j + 1] - 1).any()
-        factor = share if part.knots is not None and not blank else _LOOSER
-        out[int(blank)][part.column] += factor * multipliers[r] * max(0.0, held)
+        out[int(blank)][part.column] += _LOOSER * multipliers[r] * max(0.0, held)
     return out
 
 

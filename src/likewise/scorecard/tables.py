@@ -80,11 +80,11 @@ def _card(rows: list[tuple[Any, ...]], scorer: AdditiveScorer) -> Scorecard:
     return card
 
 
-def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, function: int) -> FloatArray:
-    """Largest rise over each gap between knots that a function may have, by its budget and by the missing weight."""
+def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape) -> FloatArray:
+    """Largest rise over each gap between knots that a shape may have, by its own weight and by the missing weight."""
     assert shape.knots is not None
     weights = scorer.guarantee.metric.bind(encoder)
-    scale = scorer.unit * weights.scales[shape.column] * scorer.budgets[function, shape.column]
+    scale = scorer.unit * weights.scales[shape.column]
     return np.asarray(np.minimum(scale * np.diff(shape.knots), allowed_range(scorer, encoder, shape)))
 
 
@@ -108,7 +108,7 @@ def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatAr
         other = float(signs @ shape.other)
         yield name, _OTHER, other, other, allowed, False
         return
-    rises = allowed_rises(scorer, encoder, shape, int(np.argmax(np.abs(signs))))
+    rises = allowed_rises(scorer, encoder, shape)
     most = allowed_range(scorer, encoder, shape)
     binds = np.abs(np.diff(points)) >= _NEARLY * rises
     flat = np.abs(np.diff(points)) <= _FLAT * rises
@@ -177,7 +177,7 @@ def _points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
         ]
         rows.append((name, f"up to {texts[0]}", values[0], values[0], np.inf, False))
         for k in range(len(values) - 1):
-            most = scale * float(scorer.budgets[0, i]) * float(shape.knots[k + 1] - shape.knots[k])
+            most = scale * float(shape.knots[k + 1] - shape.knots[k])
             rise = abs(values[k + 1] - values[k])
             rows.append((name, f"{texts[k]} to {texts[k + 1]}", values[k], values[k + 1], most, 0 < most < rise + 1))
         rows.append((name, f"{texts[-1]} and more", values[-1], values[-1], np.inf, False))

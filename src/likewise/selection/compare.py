@@ -26,7 +26,7 @@ from likewise.selection.cross_validation import (
     cross_validate_method,
     make_folds,
 )
-from likewise.selection.methods import CONSTANT, Method, build_methods, check_problem
+from likewise.selection.methods import CONSTANT, UNCONSTRAINED, Method, build_methods, check_problem
 
 _COUNTS = ["people", "violations", "pairs", "evaluations"]
 _COLUMNS = ["people", "violations", "pairs", "guarantee", "level", "epsilon", "evaluations", "microseconds"]
@@ -188,6 +188,35 @@ def difference(first: CVResult, second: CVResult, folds: tuple[Fold, ...]) -> tu
     return float(means.mean()), float(means.std(ddof=1) / np.sqrt(len(means)))
 
 
+def beats_constant(free: CVResult, constant: CVResult) -> bool:
+    """Whether the unconstrained model is better than a constant on held-out people, by two standard errors.
+
+    If it is not, a guarantee has nothing to lose on these people, and what it costs cannot be seen. The folds are too
+    few to tell; given the models, the people are independent.
+    """
+    gain = constant.losses - free.losses
+    gain = gain[~np.isnan(gain)]
+    return bool(gain.mean() > 2 * gain.std() / np.sqrt(len(gain)))
+
+
+def cost_of(method: CVResult, results: Mapping[str, CVResult], folds: tuple[Fold, ...], task: Task) -> str:
+    """What a method costs against the unconstrained model, in a sentence, if there is something to lose."""
+    score, constant, free = SCORES[task][0], results[CONSTANT], results[UNCONSTRAINED]
+    of_free, of_constant = (score.format(result.row[score.name]) for result in (free, constant))
+    if not beats_constant(free, constant):
+        return (
+            f"What the guarantee costs cannot be seen on these people: the unconstrained model ({score.title} "
+            f"{of_free}) is not measurably better than a constant ({of_constant})."
+        )
+    gap, error = difference(method, free, folds)
+    digits = int(np.clip(1 - np.floor(np.log10(error)), 0, 6)) if error > 0 else 6
+    small = "" if gap > 2 * error else ", too little to be told from chance"
+    return (
+        f"Cost of the guarantee: {gap:+,.{digits}f} ± {error:,.{digits}f} of {score.title} against the unconstrained "
+        f"model ({of_free}; a constant has {of_constant}){small}."
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Frozen):
     """Result of `compare`.
@@ -234,17 +263,24 @@ class Comparison(Frozen):
         return recommend(self.results, self.estimators, self.folds, self.task)
 
     @property
+    def cost(self) -> str:
+        """What the guarantee of the best method costs against the unconstrained model, in a sentence."""
+        return cost_of(self.results[self.best().name], self.results, self.folds, self.task)
+
+    @property
     def measured_on(self) -> str:
         """How many people were measured."""
         return measured_on(self.folds)
 
     def __str__(self) -> str:
-        return as_text(self.table, self.task, self.measured_on, self.best().reason)
+        return as_text(self.table, self.task, self.measured_on, f"{self.best().reason} {self.cost}")
 
     def _repr_html_(self) -> str:
         best, table = self.best(), self.table
         title = f"{len(table)} methods on held-out people"
-        return as_html(table, self.task, title, self.measured_on, best.reason, str(table["title"][best.name]))
+        return as_html(
+            table, self.task, title, self.measured_on, f"{best.reason} {self.cost}", str(table["title"][best.name])
+        )
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.results)}; best: {self.best().name}>"
@@ -270,9 +306,10 @@ def compare(
 
     The methods, the simplest first: ``"constant"`` (the base rate or the mean, which every metric allows),
     ``"additive"``, ``"network"`` (1-Lipschitz, if PyTorch is installed), ``"projection"``, ``"smoothing"`` and
-    ``"augmented"`` (smoothing of a model trained on noisy copies), all within `metric`. Without a guarantee:
-    ``"linear"`` (logistic or linear regression without the columns of weight 0) and ``"boosting"``, which reads all
-    columns, and is what is projected and smoothed unless an `estimator` is given.
+    ``"augmented"`` (smoothing of a model trained on noisy copies), all within `metric`. Last, without a guarantee, the
+    ``"unconstrained"`` model: the better of logistic (or linear) regression and boosting, chosen within the people it
+    is trained on, which reads all columns but the protected ones. Boosting of all columns is what is projected and
+    smoothed unless an `estimator` is given.
 
     Parameters
     ----------
@@ -282,7 +319,7 @@ def compare(
     metric : Metric
     methods : "auto" or list, default="auto"
         Names of methods, and pairs ``(name, estimator)`` for your own; an estimator that enforces a metric gets this
-        one. The constant and boosting are always included.
+        one. The constant and the unconstrained model are always included.
     cv : int, cross-validation generator or iterable, default=5
         Folds; an integer is shuffled, and stratified by class.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -312,19 +349,23 @@ def compare(
     Scores describe people like those held out. Finding no violation does not prove a guarantee; the proof is that of
     the method. Standard errors over folds are somewhat too small, since training sets overlap.
 
-    No model is fitted twice to the same people: projection takes the card of a fold, and smoothing its boosting. Their
-    ``fit_seconds`` include these.
+    Columns are protected if the metric's ``zero_reasons`` say so, or give no reason for the weight 0, which people have
+    set then. Columns that are not used, not forced or not judged are not protected: that the metric does not let them
+    matter is part of what it costs.
+
+    No model is fitted twice to the same people: projection takes the card of a fold, and shares its boosting with
+    smoothing. ``fit_seconds`` count these for both.
 
     Examples
     --------
     >>> import numpy as np
     >>> from likewise import WeightedLp
     >>> X = np.linspace(0, 1, 60)[:, None]
-    >>> result = compare(X, np.arange(60) // 30, WeightedLp([0.8]), methods=["linear"], cv=3)
+    >>> result = compare(X, np.arange(60) // 30, WeightedLp([0.8]), methods=["constant"], cv=3)
     >>> result.table["brier"].round(2).to_dict()
-    {'constant': 0.25, 'linear': 0.04, 'boosting': 0.03}
+    {'constant': 0.25, 'unconstrained': 0.04}
     >>> result.table["violations"].to_dict()
-    {'constant': 0, 'linear': 445, 'boosting': 298}
+    {'constant': 0, 'unconstrained': 445}
     >>> result.best().name
     'constant'
     """

@@ -193,7 +193,7 @@ class CVResult:
 
 
 class FoldFits:
-    """Models fitted on folds, for methods that fit an equal one inside: projection fits a card, smoothing boosting.
+    """Models fitted on folds, for methods that fit an equal one inside: a card, or boosting.
 
     Attributes
     ----------
@@ -204,24 +204,31 @@ class FoldFits:
 
     def __init__(self, problem: LearningProblem, folds: tuple[Fold, ...]) -> None:
         self.problem, self.folds = problem, folds
-        self._fits: dict[str, list[tuple[Any, float]]] = {}
+        self._fits: dict[tuple[str, int], tuple[Any, float]] = {}
         self._seconds = 0.0
 
     def add(self, estimator: Any, models: list[Any], seconds: list[float]) -> None:
         """Keep what clones of `estimator` became on each fold, and how long that took."""
         key = _hash(clone(estimator))
         if key is not None:
-            self._fits[key] = list(zip(models, seconds, strict=True))
+            self._fits |= {(key, i): fitted for i, fitted in enumerate(zip(models, seconds, strict=True))}
 
     def find(self, estimator: Any, table: Any, y: npt.NDArray[Any]) -> Any:
-        """A model fitted to these people; None if there is none."""
-        key, people = _hash(estimator), self.problem.people
-        if key in self._fits:
-            for fold, (model, seconds) in zip(self.folds, self._fits[key], strict=True):
-                is_same = np.array_equal(y, self.problem.y[fold.train])
-                if is_same and _equal_rows(table, people.take(fold.train).table):
+        """A model fitted to these people, now or before; None if they are not those of a fold."""
+        key = _hash(estimator)
+        if key is None:
+            return None
+        for i, fold in enumerate(self.folds):
+            is_same = np.array_equal(y, self.problem.y[fold.train])
+            if is_same and _equal_rows(table, self.problem.people.take(fold.train).table):
+                if (key, i) in self._fits:
+                    model, seconds = self._fits[key, i]
                     self._seconds += seconds
-                    return model
+                else:
+                    start = time.perf_counter()
+                    model = estimator.fit(table, y)
+                    self._fits[key, i] = model, time.perf_counter() - start
+                return model
         return None
 
     def pop_seconds(self) -> float:
@@ -385,7 +392,7 @@ def _summary(method: Method, problem: LearningProblem, folds: tuple[Fold, ...], 
     row["evaluations"] = int(parts["evaluations"].max())
     row["microseconds"] = float(parts["microseconds"].mean())
     row["fit_seconds"] = float((parts["fit_time"] + parts["reused_seconds"]).mean())  # as if fitted alone
-    notes = []
+    notes = [method.note] if method.note else []
     total = sum(len(fold.test) for fold in folds)
     if row["people"] < total:
         notes.append(f"measured on an even sample of {row['people']:,} of {total:,} people held out")

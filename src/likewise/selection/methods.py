@@ -1,4 +1,4 @@
-"""The methods that `compare` fits: those that enforce a metric, baselines without a guarantee, and a constant."""
+"""The methods that `compare` fits: those that enforce a metric, the unconstrained model, and a constant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likewise._validation import INTEGER_SEED, check_count, check_output_range, 
 from likewise.base import ConstrainedEstimator
 from likewise.dummy import ConstantClassifier, ConstantRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.inspection.baselines import Task, table_model
+from likewise.inspection.baselines import Task, table_model, unconstrained_model
 from likewise.kernel.schema import People, without_sparse
 from likewise.metrics.base import Metric, check_metric
 
@@ -66,12 +66,13 @@ class LearningProblem:
         return pd.DataFrame(self.people.table)
 
     @property
-    def zero_weight_columns(self) -> list[Any]:
-        """Columns that must not matter; empty for a metric without weights."""
+    def protected_columns(self) -> list[Any]:
+        """Columns that people have set to 0: the reason is "protected", or there is none."""
         bound = self.metric.bind(self.people.encoder)
         if not bound.has_parts or bound.schema.mixes_features:
             return []
-        return [name for name, used in zip(self.table.columns, bound.matters, strict=True) if not used]
+        hidden = [name for name, used in zip(self.table.columns, bound.matters, strict=True) if not used]
+        return [name for name in hidden if self.metric.zero_reasons.get(name, "protected") == "protected"]
 
     @property
     def categorical_columns(self) -> list[Any]:
@@ -162,7 +163,7 @@ def _as_numbers(outcomes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(numbers)
 
 
-CONSTANT, REFERENCE = "constant", "boosting"
+CONSTANT, UNCONSTRAINED = "constant", "unconstrained"
 _AUGMENT = 5  # noisy copies of each person
 _N_STEPS = 1000  # of training a network: on tables, more steps gain almost nothing
 
@@ -182,6 +183,8 @@ class Method:
         Whether it evaluates a model many times per person, so that it is measured on fewer people.
     may_fail : bool
         Whether an error in `fit` skips the method instead of being raised.
+    note : str
+        Beside its results.
     """
 
     name: str
@@ -190,6 +193,7 @@ class Method:
     why_not: str = ""
     is_slow: bool = False
     may_fail: bool = False
+    note: str = ""
 
 
 def _constrained(problem: LearningProblem, classifier: Any, regressor: Any, *inner: Any, **options: Any) -> Any:
@@ -249,20 +253,23 @@ def _smoothing(problem: LearningProblem, *, augment: int = 0) -> Method:
     return Method(name, title, estimator, is_slow=True, may_fail=not problem.smoothing)
 
 
-def _linear(problem: LearningProblem) -> Method:
-    kind = "logistic" if problem.task == "classification" else "linear"
-    excluded = problem.zero_weight_columns
-    columns = [name for name in problem.table.columns if name not in excluded]
-    title = f"{kind} without {list_columns(excluded)}" if excluded else kind
-    if not columns:
-        return Method("linear", kind, None, "all columns have weight 0")
-    model = table_model(problem.table, kind, problem.task, columns=columns, categorical=problem.categorical_columns)
-    return Method("linear", title, model)
+def _unconstrained(problem: LearningProblem) -> Method:
+    protected = problem.protected_columns
+    model = unconstrained_model(
+        problem.table,
+        problem.task,
+        protected=protected,
+        categorical=problem.categorical_columns,
+        seed=problem.seed,
+    )
+    note = (
+        f"reads all columns but the protected: {list_words([_word(name) for name in protected])}" if protected else ""
+    )
+    return Method(UNCONSTRAINED, "unconstrained model", model, note=note)
 
 
-def _boosting_method(problem: LearningProblem) -> Method:
-    columns = problem.zero_weight_columns
-    return Method(REFERENCE, f"boosting with {list_columns(columns)}" if columns else "boosting", _boosting(problem))
+def _word(name: Any) -> str:
+    return name if isinstance(name, str) else f"column {name}"
 
 
 def _inner(problem: LearningProblem) -> Any:
@@ -292,19 +299,18 @@ _METHODS: dict[str, Callable[[LearningProblem], Method]] = {
     "projection": _projection,
     "smoothing": _smoothing,
     "augmented": partial(_smoothing, augment=_AUGMENT),
-    "linear": _linear,
-    REFERENCE: _boosting_method,
+    UNCONSTRAINED: _unconstrained,
 }
 METHODS = tuple(_METHODS)
 
 
 def build_methods(problem: LearningProblem, methods: Any = "auto") -> list[Method]:
-    """Methods from names and pairs ``(name, estimator)``: the constant first, boosting last."""
+    """Methods from names and pairs ``(name, estimator)``: the constant first, the unconstrained model last."""
     if isinstance(methods, str):
         if methods != "auto":
             raise InvalidInputError(f"methods must be 'auto' or a list; got {short_repr(methods)}. Use [{methods!r}].")
         methods = METHODS
-    names, own = {CONSTANT, REFERENCE}, dict[str, Method]()
+    names, own = {CONSTANT, UNCONSTRAINED}, dict[str, Method]()
     for entry in _check_entries(methods):
         if isinstance(entry, str):
             names.add(_check_name(entry))
@@ -353,10 +359,3 @@ def _check_name(name: str) -> str:
             f"method must be one of {', '.join(METHODS)}; got {name!r}. Pass your own as (name, estimator)."
         )
     return name
-
-
-def list_columns(names: list[Any]) -> str:
-    """Names of columns for a sentence."""
-    words = [str(name) if isinstance(name, str) else f"column {name}" for name in names]
-    shown = words if len(words) <= 3 else [*words[:2], f"{len(words) - 2} other columns"]
-    return list_words(shown)

@@ -22,13 +22,14 @@ from likewise.selection.compare import (
     as_html,
     as_table,
     as_text,
+    beats_constant,
     measured_on,
     result_line,
 )
 from likewise.selection.cross_validation import SCORES, CVResult, Fold, FoldFits, cross_validate_method, make_folds
 from likewise.selection.methods import (
     CONSTANT,
-    REFERENCE,
+    UNCONSTRAINED,
     LearningProblem,
     Method,
     build_method,
@@ -47,9 +48,8 @@ class Tradeoff(Frozen):
         Of the method.
     results : dict from scale to CVResult
         Under ``metric.scaled(scale)``, the strictest first.
-    constant : CVResult
-    baselines : dict from method to CVResult
-        Models without a guarantee: a linear one without the columns of weight 0, and boosting with them.
+    constant, unconstrained : CVResult
+        The base rate or mean, and the unconstrained model of `compare`.
     folds : tuple of Fold
         The same for all models.
     task : {"classification", "regression"}
@@ -60,7 +60,7 @@ class Tradeoff(Frozen):
     title: str
     results: dict[float, CVResult]
     constant: CVResult
-    baselines: dict[str, CVResult]
+    unconstrained: CVResult
     folds: tuple[Fold, ...]
     task: Task
     metric: Metric
@@ -71,51 +71,37 @@ class Tradeoff(Frozen):
         return as_table({scale: result.row for scale, result in self.results.items()}, self.task, "scale")
 
     @property
-    def best_baseline(self) -> CVResult:
-        """The best of the models without a guarantee, by the proper score."""
-        name = SCORES[self.task][0].name
-        return min(self.baselines.values(), key=lambda result: float(result.row[name]))
-
-    @property
-    def baseline_table(self) -> pd.DataFrame:
-        """The constant and the models without a guarantee, with the same columns."""
-        rows = {name: result.row for name, result in self.baselines.items()}
-        return as_table({CONSTANT: self.constant.row} | rows, self.task)
-
-    @property
     def matching_scale(self) -> float | None:
-        """The strictest measured scale at which the method is as good as the best baseline; None if it never is.
+        """The strictest measured scale at which the method is as good as the unconstrained model; None if it never is.
 
-        By the proper score.
+        By the proper score. None, too, if the unconstrained model is not better than a constant by two standard errors.
         """
         name = SCORES[self.task][0].name
-        limit = self.best_baseline.row[name]
+        if not beats_constant(self.unconstrained, self.constant):
+            return None
+        limit = self.unconstrained.row[name]
         return min((scale for scale, result in self.results.items() if result.row[name] <= limit), default=None)
 
     @property
     def conclusion(self) -> str:
         """How strict a metric one can afford, in words."""
-        score, best, scale = SCORES[self.task][0], self.best_baseline.row, self.matching_scale
-        constant = self.constant.row[score.name]
-        if best[score.name] >= constant:
+        score, scale = SCORES[self.task][0], self.matching_scale
+        free, constant = (score.format(result.row[score.name]) for result in (self.unconstrained, self.constant))
+        if not beats_constant(self.unconstrained, self.constant):
             return (
-                f"Without a guarantee, too, no model is better than a constant (whose {score.title} is "
-                f"{score.format(constant)}; the best model's, {best['title']}, {score.format(best[score.name])}): "
-                "these people cannot show what a stricter metric costs."
+                f"The unconstrained model ({score.title} {free}) is not measurably better than a constant "
+                f"({constant}): these people cannot show what a stricter metric costs."
             )
-        baseline = (
-            f"of the best model without a guarantee, {best['title']} ({score.format(best[score.name])}; a constant has "
-            f"{score.format(constant)})."
-        )
+        of_free = f"of the unconstrained model ({free}; a constant has {constant})."
         if scale is None:
-            return f"Under none of these metrics is the {score.title} as good as that {baseline}"
+            return f"Under none of these metrics is the {score.title} as good as that {of_free}"
         if scale == min(self.results):
             return (
                 f"Already under the strictest of these metrics, x {scale:g}, the {score.title} is as good as that "
-                f"{baseline}"
+                f"{of_free}"
             )
         return (
-            f"x {scale:g} is the strictest of these metrics under which the {score.title} is as good as that {baseline}"
+            f"x {scale:g} is the strictest of these metrics under which the {score.title} is as good as that {of_free}"
         )
 
     def __str__(self) -> str:
@@ -129,10 +115,11 @@ class Tradeoff(Frozen):
         return f"<Tradeoff of {self.title} at {', '.join(f'x {scale:g}' for scale in self.results)}>"
 
     def _all_rows(self) -> pd.DataFrame:
-        """The constant, the scales, and the models without a guarantee."""
-        table, baselines = self.table, self.baseline_table
+        """The constant, the scales, and the unconstrained model."""
+        table = self.table
         table["title"] = [_title_at(self.title, scale) for scale in table.index]
-        return pd.concat([baselines[:1], table, baselines[1:]]).rename_axis("model")
+        ends = as_table({CONSTANT: self.constant.row, UNCONSTRAINED: self.unconstrained.row}, self.task)
+        return pd.concat([ends[:1], table, ends[1:]]).rename_axis("model")
 
 
 def tradeoff(
@@ -151,7 +138,7 @@ def tradeoff(
     random_state: int = 0,
     verbose: bool = False,
 ) -> Tradeoff:
-    """Measure one method under stricter and looser metrics, beside a constant and models without a guarantee.
+    """Measure one method under stricter and looser metrics, beside a constant and the unconstrained model.
 
     At scale s all distances are s times as large (up to 1 between categories): below 1 the metric is stricter, above 1
     looser. All models are fitted on the same folds and measured on held-out people.
@@ -197,8 +184,7 @@ def tradeoff(
     problems = {factor: problem.with_metric(metric.scaled(factor)) for factor in factors}
     methods = {factor: _build_method(problems[factor], method) for factor in factors}
     folds = make_folds(problem, cv, n_people) if comparison is None else comparison.folds
-    others = [build_method(problem, name) for name in (CONSTANT, "linear", REFERENCE)]
-    others = [other for other in others if other.estimator is not None]
+    others = [build_method(problem, name) for name in (CONSTANT, UNCONSTRAINED)]
 
     title = methods[factors[0]].title
     fits = FoldFits(problem, folds)
@@ -212,14 +198,11 @@ def tradeoff(
             show_line(result_line(result, problem.task, titles, what), show=verbose)
         return result
 
-    constant, *baselines = [measure(other, problem, known.get(other.name)) for other in others]
+    constant, free = [measure(other, problem, known.get(other.name)) for other in others]
     results = {
         factor: measure(methods[factor], problems[factor], measured_at_1 if factor == 1 else None) for factor in factors
     }
-    names = [other.name for other in others[1:]]
-    return Tradeoff(
-        title, results, constant, dict(zip(names, baselines, strict=True)), folds, problem.task, problem.metric
-    )
+    return Tradeoff(title, results, constant, free, folds, problem.task, problem.metric)
 
 
 def _title_at(title: str, scale: float) -> str:

@@ -63,6 +63,7 @@ function pointFigure(x) {
 }
 
 function points(x) {
+  if (report.range) return figure(x * (report.range[1] - report.range[0]));
   const text = pointFigure(x);
   return text + (text === "1" ? " point" : " points");
 }
@@ -85,7 +86,8 @@ function worth(column, weight) {
   if (scale < 1e-30) return "only blanks matter";
   if (column.one) return column.one + " = " + points(scale);
   const amount = figure(0.01 / scale * column.factor);
-  return "1 point = " + column.prefix + amount + (amount === "1" ? column.suffix_of_one : column.suffix);
+  const size = column.prefix + amount + (amount === "1" ? column.suffix_of_one : column.suffix);
+  return report.range ? size + " = " + points(0.01) : "1 point = " + size;
 }
 
 // The weights in use: those of the report until a slider moves.
