@@ -277,32 +277,69 @@ def audit(
         result, counts = _search_boxes(model_outputs, groups, limits, n_worst)
     else:
         result, counts = _search_every_pair(bound, model_outputs, groups, limits, n_worst, limit_under(guarantee))
-    direction = model_outputs.direction(favourable)
-    n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
+    pairs, (a, b) = groups.first[result.pairs], random_pairs(len(points), N_SAMPLED)
     distances = bound.between(points.people.take(a), points.people.take(b))
-    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, direction)
-    if guarantee is not None:
-        between = bound.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
-        # What was compared with is the bound; the distance stands beside it.
-        violations = violations.assign(bound=violations["distance"], distance=between)
-    return Audit(
-        n_pairs=n * (n - 1) // 2,
-        n_violations=result.n_violations,
-        max_excess=unit * result.max_excess,
-        max_ratio=result.max_ratio,
-        violations=violations,
-        n_above=dict(zip(above, counts, strict=True)),
-        differences=differences,
-        sample=pd.DataFrame({"difference": model_outputs.differences(a, b), "distance": distances}),
-        n_samples=n,
-        n_distinct=len(groups.first),
-        n_compared=result.n_compared,
-        tolerance=tolerance,
-        metric=metric,
-        labels=model_outputs.labels,
-        guarantee=guarantee,
-        favourable=direction.text,
+    sample = pd.DataFrame({"difference": model_outputs.differences(a, b), "distance": distances})
+    sizes = len(points), len(groups.first)
+    return Searched(result, tolerance, dict(zip(above, counts, strict=True)), sample, *sizes).audit(
+        metric, model_outputs, pairs, pairs, favourable, guarantee
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What a search of all pairs found, in memory or in partitions.
+
+    Attributes
+    ----------
+    result : SearchResult
+        In units of the outputs.
+    tolerance, n_above, sample, n_samples, n_distinct
+        As in `Audit`.
+    """
+
+    result: SearchResult
+    tolerance: float
+    n_above: dict[float, int]
+    sample: pd.DataFrame
+    n_samples: int
+    n_distinct: int
+
+    def audit(
+        self,
+        metric: Metric,
+        outputs: ModelOutputs,
+        places: IntArray,
+        rows: IntArray,
+        favourable: Any,
+        guarantee: Guarantee | None = None,
+    ) -> Audit:
+        """The findings; the worst pairs are at some `places` among the people of `outputs`, and in `rows` of X."""
+        direction, result, n = outputs.direction(favourable), self.result, self.n_samples
+        violations, differences = tabulate(outputs, places, rows, result, direction)
+        if guarantee is not None:
+            bound: Any = outputs.points.metric
+            between = bound.between(*(outputs.points.people.take(side) for side in places.T))
+            # What was compared with is the bound; the distance stands beside it.
+            violations = violations.assign(bound=violations["distance"], distance=between)
+        return Audit(
+            n_pairs=n * (n - 1) // 2,
+            n_violations=result.n_violations,
+            max_excess=outputs.unit * result.max_excess,
+            max_ratio=result.max_ratio,
+            violations=violations,
+            n_above=self.n_above,
+            differences=differences,
+            sample=self.sample,
+            n_samples=n,
+            n_distinct=self.n_distinct,
+            n_compared=result.n_compared,
+            tolerance=self.tolerance,
+            metric=metric,
+            labels=outputs.labels,
+            guarantee=guarantee,
+            favourable=direction.text,
+        )
 
 
 def _guarantee_under(model: Any, metric: Metric) -> Guarantee:
@@ -370,14 +407,10 @@ def _search_every_pair(
 
 
 def tabulate(
-    points: Points,
-    pairs: IntArray,
-    result: SearchResult,
-    model_outputs: ModelOutputs,
-    direction: Direction,
+    model_outputs: ModelOutputs, places: IntArray, rows: IntArray, result: SearchResult, direction: Direction
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
-    """Table of the worst pairs, given as positions among the points, and the columns in which they differ."""
-    a, b = pairs.T
+    """Table of the worst pairs, and the columns in which they differ."""
+    points, (a, b) = model_outputs.points, places.T
     unit = model_outputs.unit
     differences, distances = unit * result.differences, unit * result.distances
     scores = model_outputs.labels.pairs(unit * model_outputs.outputs[a], unit * model_outputs.outputs[b])
@@ -389,8 +422,8 @@ def tabulate(
         ratios = differences / distances
     table = pd.DataFrame(
         {
-            "row_a": a,
-            "row_b": b,
+            "row_a": rows[:, 0],
+            "row_b": rows[:, 1],
             "score_a": scores["score_a"],
             "score_b": scores["score_b"],
             direction.names[0]: np.where(lead > 0, "a", np.where(lead < 0, "b", "neither")),

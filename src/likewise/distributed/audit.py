@@ -17,7 +17,7 @@ import pandas as pd
 
 from likewise._subsample import fixed_sample, random_pairs
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.audit import N_SAMPLED, Audit, check_limits, tabulate
+from likewise.auditing.audit import N_SAMPLED, Audit, Searched, check_limits
 from likewise.distributed.buckets import (
     SAMPLE_PER_BUCKET,
     BoxedBucket,
@@ -57,10 +57,10 @@ def audit(
     names = metric_columns(table, metric, aside=predictions)
     reader = OutputReader.of(model, table, names, predictions, output_range)
     partitions = table.scan(reader.columns, names, categories_under(table, metric, names))
-    encoder = RowEncoder(metric.encoder(partitions.digest), partitions.digest, metric)
-    weights = metric.bind(encoder.encoder)
+    bound = metric.bind(metric.encoder(partitions.digest))
+    encoder = RowEncoder(bound.schema, partitions.digest, bound)
     if encoder.template.splits is None:
-        name = encoder.encoder.names[next(iter(weights.tables))]
+        name = bound.schema.names[next(iter(bound.tables))]
         raise InvalidInputError(
             f"metric must have groups in place of distances between the categories of {name!r} for a table in "
             "partitions: these distances are not a sum of mismatches, or of too many categories to find one, so every "
@@ -75,7 +75,7 @@ def audit(
     rows = partitions.rows_at(chosen)
     reader.check_known(rows)
     points = encoder.points(rows[names])
-    as_tables = isinstance(encoder.encoder, TableEncoder)
+    as_tables = isinstance(bound.schema, TableEncoder)
     outputs, probable = reader.outputs(rows, as_tables=as_tables)
     in_sample = np.searchsorted(chosen, sample)
     X_sample, outputs_sample = points.X[in_sample], outputs[in_sample]
@@ -100,28 +100,13 @@ def audit(
     positions, places = np.unique(result.pairs, return_inverse=True)
     worst = encoder.points(partitions.rows_at(positions, names)) if len(positions) else encoder.template
     model_outputs = ModelOutputs(worst, _outputs_at(boxes, positions), unit, labels)
-    direction = model_outputs.direction(favourable)
-    violations, columns = tabulate(worst, places.reshape(-1, 2), result, model_outputs, direction)
     a, b = np.searchsorted(chosen, pairs)
+    sampled = points.people.rows
     differences = unit * np.abs(outputs[a] / unit - outputs[b] / unit).sum(axis=1)
-    return Audit(
-        n_pairs=n * (n - 1) // 2,
-        n_violations=result.n_violations,
-        max_excess=unit * result.max_excess,
-        max_ratio=result.max_ratio,
-        violations=violations.assign(row_a=result.pairs[:, 0], row_b=result.pairs[:, 1]),
-        n_above=dict(zip(above, counts, strict=True)),
-        differences=columns,
-        sample=pd.DataFrame(
-            {"difference": differences, "distance": weights.distances(points.people.rows[a], points.people.rows[b])}
-        ),
-        n_samples=n,
-        n_distinct=sum(summary.n_rows for summary in boxes.summaries),
-        n_compared=result.n_compared,
-        tolerance=tolerance,
-        metric=metric,
-        labels=labels,
-        favourable=direction.text,
+    sample_of_pairs = pd.DataFrame({"difference": differences, "distance": bound.distances(sampled[a], sampled[b])})
+    n_distinct = sum(summary.n_rows for summary in boxes.summaries)
+    return Searched(result, tolerance, dict(zip(above, counts, strict=True)), sample_of_pairs, n, n_distinct).audit(
+        metric, model_outputs, places.reshape(-1, 2), result.pairs, favourable
     )
 
 

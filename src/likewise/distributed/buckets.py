@@ -27,7 +27,6 @@ from likewise.kernel.distance import CODE, Kinds
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
 from likewise.known_values import check_known
-from likewise.metrics.base import Metric
 from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import SearchGoal, goal_from, sampled_excesses, search_between, search_within
 from likewise.pairs.box_tree import BoxTree, SearchParameters
@@ -49,11 +48,11 @@ _BATCH = 2**17  # rows per call of a model
 
 @dataclass(frozen=True, eq=False)
 class RowEncoder(Frozen):
-    """Encodes rows of any partition as points; the `digest` is that of `Partitions`, and the metric validates rows."""
+    """Encodes rows of any partition as points; the `digest` is that of `Partitions`, and a metric validates rows."""
 
     encoder: Encoder
     digest: pd.DataFrame
-    metric: Metric | None = None
+    bound: BoundMetric | None = None
 
     @cached_property
     def nullable(self) -> IntArray:
@@ -64,11 +63,6 @@ class RowEncoder(Frozen):
     def template(self) -> Points:
         """The digest as points, with the range of every column."""
         return Points.among(People.read(self.digest, self.encoder), self.nullable, self.bound)
-
-    @cached_property
-    def bound(self) -> BoundMetric | None:
-        """The metric, bound."""
-        return None if self.metric is None else self.metric.bind(self.encoder)
 
     def points(self, table: pd.DataFrame) -> Points:
         """Rows as points."""
