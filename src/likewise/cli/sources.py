@@ -67,9 +67,11 @@ class PeopleSource:
         whole = read_table(self.table, self.dialect, echo.note, as_text=as_text, padded=kinds is None)
         check_columns(whole, [*beside, *self.drop], self.table)
         columns = taken(list(whole.columns))
-        absent = [name for name in columns if name not in whole.columns]
+        needed = getattr(model, "required_features_", columns)  # our own models know which columns may be absent
+        absent = [name for name in columns if name not in whole.columns and name in needed]
         if absent:
             raise FileError(f"{where} has no column {absent[0]!r}, which the model takes.")
+        columns = [name for name in columns if name in whole.columns]
         names = None if self.id_column is None else whole[self.id_column].reset_index(drop=True)
         n_taken = unnamed or (len(columns) if own else getattr(model, "n_features_in_", len(columns)))
         if n_taken != len(columns):
