@@ -8,7 +8,7 @@ import pytest
 from likewise import FunctionMetric, WeightedLp
 from likewise.auditing import pair_search as pair_search
 from likewise.auditing.pair_search import PairEvaluator
-from likewise.auditing.search_space import build_search_space
+from likewise.auditing.search_space import Restriction, build_search_space
 
 METRIC = WeightedLp([0.5, 0.2], 3)
 GROUPS = np.random.default_rng(0).normal(size=(7, 9, 2))
@@ -22,7 +22,7 @@ def steep(people):
 def evaluator_of(metric, tolerance=0.01):
     bound, people = metric.read(GROUPS.reshape(-1, 2))
     space = build_search_space(bound, people.rows, [np.empty(0)] * 2)
-    return PairEvaluator(space, steep, lambda distance: 0.9 * distance, 1.0, tolerance)
+    return PairEvaluator(Restriction(space), steep, lambda distance: 0.9 * distance, 1.0, tolerance)
 
 
 def by_hand(group, tolerance=0.01):

@@ -6,7 +6,7 @@ import pytest
 from attacked.cases import applicants, tabular
 from likewise.auditing import pair_search as strategies
 from likewise.auditing.pair_search import PairEvaluator, _groups, largest_group, n_pairs_among, strategies_for
-from likewise.auditing.search_space import build_search_space
+from likewise.auditing.search_space import Restriction, build_search_space
 
 
 @pytest.mark.parametrize("n", [10_000, 1_000_000, 30_000_000])
@@ -43,7 +43,7 @@ def test_every_tactic_makes_the_pairs_it_is_asked_for_and_asks_about_fewer_peopl
         return some.rows[:, :1] / 100
 
     space = build_search_space(bound, people.rows, [np.empty(0)] * len(people.encoder.names), with_tables=False)
-    evaluator = PairEvaluator(space, outputs, lambda distance: distance, 1.0, 1e-9)
+    evaluator = PairEvaluator(Restriction(space), outputs, lambda distance: distance, 1.0, 1e-9)
     for drawn in (60_000, 10**6):  # the draws come first, and are few of many pairs
         evaluator.tried.clear()
         strategies.over_the_ranges(evaluator, np.random.default_rng(0), drawn)

@@ -273,7 +273,7 @@ def test_the_unconstrained_model_reads_what_is_not_protected_and_what_it_gains_i
     metric = TableMetric({"age": 0.1, "steps": 0}, {"race": 0}, zero_reasons=PROTECTED | {"steps": reason})
     result = compare(people, y, metric, ["additive"], cv=3)
     assert 0.8 < result.table.loc["unconstrained", "auc"] < 0.95  # with race it would be 1
-    assert result.table.loc["unconstrained", "note"] == "reads all columns but race, protected"
+    assert result.table.loc["unconstrained", "note"] == "reads all columns but the protected: race"
     brier = result.table["brier"]
     gap, error = re.search(r"Cost of the guarantee: \+([0-9.]+) ± ([0-9.]+) of Brier score", result.cost).groups()
     assert float(gap) == pytest.approx(brier[result.best().name] - brier["unconstrained"], abs=float(error))
@@ -287,7 +287,7 @@ def test_the_unconstrained_model_does_not_read_what_people_have_set_to_0(reasons
     metric = TableMetric({"age": 0.1, "steps": 0}, {"race": 0}, zero_reasons=reasons)
     result = compare(people, y, metric, ["additive"], cv=3)
     assert result.table.loc["unconstrained", "auc"] < 0.65
-    assert result.table.loc["unconstrained", "note"] == "reads all columns but steps and race, protected"
+    assert result.table.loc["unconstrained", "note"] == "reads all columns but the protected: steps and race"
 
 
 @pytest.mark.parametrize("seed", range(8))

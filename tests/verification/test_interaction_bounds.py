@@ -13,8 +13,9 @@ from sklearn.preprocessing import OrdinalEncoder, PolynomialFeatures, StandardSc
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise.auditing.effect import effect
-from likewise.verification.base import InputSpace, Limits
+from likewise.verification.base import InputSpace
 from likewise.verification.interaction_bounds import InteractionModel, prove_interactions
+from likewise.verification.search import Limits
 from small_domain import EVERYBODY, brute_force, one_hot, outputs, people
 
 LIMITS = Limits(None, 2000, 1e-6)

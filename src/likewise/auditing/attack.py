@@ -258,14 +258,7 @@ def attack(
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
         # A guarantee covers people whom there cannot be, too.
         restriction = restriction_of(space, X, domain, only, possible=guarantee is None)
-        evaluator = PairEvaluator(
-            space,
-            outputs,
-            limit_under(guarantee),
-            unit,
-            check_tolerance(tolerance, unit),
-            restriction,
-        )
+        evaluator = PairEvaluator(restriction, outputs, limit_under(guarantee), unit, check_tolerance(tolerance, unit))
         with progress_bar("Searching", n_pairs, show=verbose) as advance:
             for start in range(0, n_pairs, _ROUND):
                 here = min(_ROUND, n_pairs - start)
@@ -291,7 +284,7 @@ def attack(
         metric=metric,
         guarantee=guarantee,
         refused=space.refused,
-        sets=() if restriction is None else tuple(restriction.sets),
+        sets=tuple(restriction.sets),
         labels=labels,
     )
 
@@ -320,14 +313,9 @@ def _prepare(
         ask.refuse_merged()
         ask.check()
         no_breakpoints = [np.empty(0)] * len(people.encoder.names)
-        space = build_search_space(
-            # Of the metrics, only a function of people takes a table.
-            bound,
-            people.rows,
-            no_breakpoints,
-            with_tables=not bound.has_parts,
-            spell=ask.table,
-        )
+        # Of the metrics, only a function of people takes a table.
+        with_tables = not bound.has_parts
+        space = build_search_space(bound, people.rows, no_breakpoints, with_tables=with_tables, spell=ask.table)
 
         def outputs(people: People) -> FloatArray:
             with warnings.catch_warnings():

@@ -15,8 +15,9 @@ from likewise.verification.domain import CategoricalDomain
 
 _CANDIDATES = 12  # numbers of a column that a search tries
 BLANKS = 0.05  # share of blanks among people who are drawn from a domain
+_MIXED = 48  # pairs put together from several people, from which a search starts as well
 _BATCH = 50_000  # pairs that a model is asked about at once
-DRAWN = 0.2  # share of the pairs of a search that are drawn from the domain before it climbs
+_DRAWN = 0.2  # share of the pairs of a search that are drawn from the domain before it climbs
 
 Objective = Callable[[FloatArray, FloatArray], FloatArray]
 """From encoded people a and b to what is maximised."""
@@ -165,12 +166,35 @@ def _another(codes: FloatArray, own: FloatArray, rng: np.random.Generator) -> Fl
     return np.asarray(codes[(same.argmax(axis=1) + steps) % len(codes)])
 
 
-def worst_of(objective: Objective, a: FloatArray, b: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The `n` pairs with the largest values, the largest first; and these."""
+def worst_pair(
+    space: InputSpace,
+    columns: Sequence[int],
+    objective: Objective,
+    starts: tuple[FloatArray, FloatArray],
+    n_kept: int,
+    n_queries: int,
+    rng: np.random.Generator,
+) -> tuple[float, FloatArray, FloatArray, str]:
+    """The worst pair of the domain that is found, its value, and what was searched; -inf if the domain is empty.
+
+    It climbs from `starts`, from the `n_kept` worst of the pairs that are drawn from all over the domain, and from
+    people put together from several.
+    """
+    n_drawn = int(_DRAWN * n_queries)
+    a, b, searched = drawn_pairs(space, columns, rng, n_drawn)
+    drawn = worst_of(objective, a, b, n_kept)
+    mixed = random_pairs(space, columns, rng, _MIXED)
+    search = CoordinateAscent(space, list(columns), objective, n_queries - n_drawn, rng)
+    value, p, q = search.run(*(np.concatenate(side) for side in zip(starts, drawn, mixed, strict=True)))
+    return value, p, q, f"{searched}, and {n_queries - n_drawn - search.n_queries:,} by climbing from the worst"
+
+
+def worst_of(objective: Objective, a: FloatArray, b: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """The `n` pairs with the largest values, the largest first."""
     parts = [objective(a[i : i + _BATCH], b[i : i + _BATCH]) for i in range(0, len(a), _BATCH)]
     values = np.concatenate([np.empty(0), *parts])
     order = np.argsort(-values, kind="stable")[:n]
-    return a[order], b[order], values[order]
+    return a[order], b[order]
 
 
 def random_pairs(

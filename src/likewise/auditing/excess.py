@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.auditing.coordinate_ascent import DRAWN, CoordinateAscent, drawn_pairs, random_pairs, worst_of
+from likewise.auditing.coordinate_ascent import worst_pair
 from likewise.auditing.exchange import shown_pair
+from likewise.kernel.proof import Proof, against
 from likewise.metrics.base import Metric
-from likewise.verification.base import InputSpace, Limits
+from likewise.verification.base import InputSpace
+from likewise.verification.search import Limits
 from likewise.verification.upper_bound import prove_excess
 
-_N_STARTS = 48  # pairs from which a search starts
+_DRAWN = 24  # of the pairs drawn from the domain, from which a search starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +31,7 @@ class Excess:
         None if no pair was found whose outputs exceed the distance.
     difference, distance : float
         Of the pair; 0 if there is none.
-    proven : float or None
-        ``TV <= D + proven`` for all people of the domain; None if there is no proof.
-    how : str
+    proof : Proof
     searched : str
         What was searched for the worst pair, with counts.
     """
@@ -40,9 +40,18 @@ class Excess:
     pair: pd.DataFrame | None
     difference: float
     distance: float
-    proven: float | None
-    how: str
+    proof: Proof
     searched: str
+
+    @property
+    def proven(self) -> float | None:
+        """``TV <= D + proven`` for all people of the domain; None if there is no proof."""
+        return self.proof.proven
+
+    @property
+    def how(self) -> str:
+        """How it was proven, or why it was not."""
+        return self.proof.how
 
 
 def smallest_excess(
@@ -58,23 +67,18 @@ def smallest_excess(
         return space.differences(a, b) - distance(a, b)
 
     proof = prove_excess(space, bound, limits)
-    n_drawn = int(DRAWN * n_queries)
-    a, b, searched = drawn_pairs(space, everything, rng, n_drawn)
-    a, b, _ = worst_of(objective, a, b, _N_STARTS // 2)
-    more = random_pairs(space, everything, rng, _N_STARTS)
-    a, b = np.vstack([a, more[0]]), np.vstack([b, more[1]])
-    for p, q in proof.pairs:
-        if (space.holds(p[None]) & space.holds(q[None])).all():
-            a, b = np.vstack([p, a]), np.vstack([q, b])
-    search = CoordinateAscent(space, everything, objective, n_queries - n_drawn, rng)
-    value, p, q = search.run(a, b)
-    searched += f", and {n_queries - n_drawn - search.n_queries:,} by climbing from the worst"
+    a, b = proof_pairs(space, proof)
+    value, p, q, searched = worst_pair(space, everything, objective, (a, b), _DRAWN, n_queries, rng)
     if not value > 0:
-        return Excess(0.0, None, 0.0, 0.0, proof.proven, proof.how, searched)
+        return Excess(0.0, None, 0.0, 0.0, proof, searched)
     found = float(objective(p[None], q[None])[0])
-    proven, how = proof.proven, proof.how
-    if proven is not None and found > proven:
-        proven, how = None, "its own answers exceed what follows from its parts; please report this"
+    proof = against(proof, found)
     shown = shown_pair(space, p, q)
     gap, away = float(space.differences(p[None], q[None])[0]), float(distance(p[None], q[None])[0])
-    return Excess(max(0.0, found), shown, gap, away, proven, how, searched)
+    return Excess(max(0.0, found), shown, gap, away, proof, searched)
+
+
+def proof_pairs(space: InputSpace, proof: Proof) -> tuple[FloatArray, FloatArray]:
+    """The pairs of a proof, as encoded people a and b."""
+    pairs = np.array(proof.pairs).reshape(-1, 2, space.rows.shape[1])
+    return pairs[:, 0], pairs[:, 1]

@@ -16,7 +16,6 @@ from likewise.kernel.distance import dual
 from likewise.kernel.schema import People
 from likewise.pairs.points import Points
 from likewise.pairs.scans import within_groups
-from likewise.verification.domain import Domain
 
 _PAIRS_PER_BATCH = 2**15
 _ROUNDING = 1e-9  # in units of the outputs: shares of a smaller bound reflect rounding
@@ -43,7 +42,8 @@ class PairEvaluator:
 
     Attributes
     ----------
-    space : SearchSpace
+    restriction : Restriction
+        Moves groups of people to where they may be in the space that is searched.
     outputs : callable
         From people to outputs, of which ``sum_k |outputs[a, k] - outputs[b, k]|`` is the difference.
     bound : callable
@@ -52,18 +52,16 @@ class PairEvaluator:
         Of the outputs.
     tolerance : float
         Excess to ignore.
-    restriction : Restriction, optional
-        Moves groups of people to where they may be.
     """
 
-    space: SearchSpace
+    restriction: Restriction
     outputs: Callable[[People], FloatArray]
     bound: Callable[[FloatArray], FloatArray]
     unit: float
     tolerance: float
-    restriction: Restriction | None = None
 
     def __post_init__(self) -> None:
+        self.space = self.restriction.space
         self.tried: Counter[str] = Counter()
         self.n_violations = 0
         self.worst: Pair | None = None
@@ -81,32 +79,19 @@ class PairEvaluator:
         by : {"share", "excess"}
             What makes a pair the worst of its group: the share of the bound that it uses, or the excess over it.
         """
-        if self.restriction is not None:
-            groups = self.restriction(groups)
+        groups = self.restriction(groups)
         n, m, d = groups.shape
-        n_pairs = m * (m - 1) // 2
+        n_pairs = n_pairs_among(m)
         people = self.space.people(groups.reshape(-1, d))
         outputs = self.outputs(people)
         parts, at_once = [], max(1, _PAIRS_PER_BATCH // n_pairs)
         for start in range(0, n, at_once):
             here = slice(start * m, (start + at_once) * m)
-            if self.space.metric.has_parts:  # picking people from a table is slow
-                measured = self._by_weights(People(people.rows[here], people.encoder, None), outputs[here], m)
-            else:
-                measured = self._by_function(people.take(here), outputs[here], m)
-            parts.append(self._record(groups[start : start + at_once], *measured, by))
+            # Picking people from a table is slow, and only a function reads it.
+            some = People(people.rows[here], people.encoder, None) if self.space.metric.has_parts else people.take(here)
+            parts.append(self._record(groups[start : start + at_once], *self._measured(some, outputs[here], m), by))
         self.tried[strategy] += n * n_pairs
         return np.concatenate(parts)
-
-    @property
-    def domain(self) -> Domain | None:
-        """What each column can hold, if that is known."""
-        return None if self.restriction is None else self.restriction.domain
-
-    @property
-    def only(self) -> list[int] | None:
-        """Columns in which people may differ; None for all."""
-        return None if self.restriction is None else self.restriction.only
 
     def candidates(self, n: int) -> FloatArray:
         """The worst pairs since the last call, half by share, half by excess; shape (n, 2, n_columns)."""
@@ -140,19 +125,20 @@ class PairEvaluator:
         self._keep_candidates(pairs, share[every, chosen], excess[every, chosen])
         return np.asarray(pairs)
 
-    def _by_weights(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
+    def _measured(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
         """Differences and distances of all pairs in each group of `m`; shape (n_groups, n_pairs) each."""
-        if self.space.metric.tables:
-            return _each_pair(outputs, m, lambda a, b: self.space.metric.distances(people.rows[a], people.rows[b]))
+        metric = self.space.metric
+        if metric.tables or not metric.has_parts:
+            members = np.arange(len(outputs)).reshape(-1, m)
+            a, b = (members[:, which].ravel() for which in np.triu_indices(m, 1))
+            difference = np.abs(outputs[a] - outputs[b]).sum(axis=1)
+            distance = metric.between(people.take(a), people.take(b))
+            return difference.reshape(len(members), -1), distance.reshape(len(members), -1)
         points = Points.among(people, np.array(people.missing(), dtype=np.int64))
         return within_groups(
             np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds,
-            np.nan_to_num(points.scales(self.space.metric)), self.space.metric.p, m,
+            np.nan_to_num(points.scales(metric)), metric.p, m,
         )  # fmt: skip
-
-    def _by_function(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
-        """The same for a metric without weights, by its function."""
-        return _each_pair(outputs, m, lambda a, b: self.space.metric.between(people.take(a), people.take(b)))
 
     def _keep_candidates(self, pairs: FloatArray, share: FloatArray, excess: FloatArray) -> None:
         for values in (share, excess):
@@ -174,35 +160,22 @@ _MOST_DRAWN = 60_000  # pairs from everywhere in the ranges: ten thousand people
 Strategy = Callable[[PairEvaluator, np.random.Generator, int], None]
 
 
-def _each_pair(
-    outputs: FloatArray, m: int, between: Callable[[IntArray, IntArray], FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Differences and distances of all pairs in each group of `m`, by a function of two lists of positions."""
-    members = np.arange(len(outputs)).reshape(-1, m)
-    a, b = (members[:, which].ravel() for which in np.triu_indices(m, 1))
-    difference, distance = np.abs(outputs[a] - outputs[b]).sum(axis=1), between(a, b)
-    return difference.reshape(len(members), -1), distance.reshape(len(members), -1)
-
-
 def over_the_ranges(evaluator: PairEvaluator, rng: np.random.Generator, n: int) -> None:
     """People from everywhere in the ranges, whoever is in the file, with other values in one column or in several."""
-    space, m = evaluator.space, 4
-    free = (
-        np.ones(len(space.scales), dtype=bool)
-        if evaluator.only is None
-        else np.isin(range(len(space.scales)), evaluator.only)
-    )
+    space, m, (domain, only) = evaluator.space, 4, (evaluator.restriction.domain, evaluator.restriction.only)
+    columns = np.arange(len(space.scales))
+    free = np.isin(columns, columns if only is None else only)
     for name in ("uniform", "stratified"):
         left = max(1, min(n, _MOST_DRAWN) // (2 * n_pairs_among(m)))
         while left > 0:
             size = min(left, _PEOPLE_PER_BATCH // m)
             left -= size
-            base = evaluator.space.spread(rng, size, evaluator.domain, stratified=name == "stratified")
+            base = space.spread(rng, size, domain, stratified=name == "stratified")
             groups = np.repeat(base[:, None], m, axis=1)
-            one = rng.choice(np.flatnonzero(free), size)[:, None] == np.arange(len(free))
-            for k, columns in enumerate((one, space.hidden & free, space.swappable & free), start=1):
-                other = space.spread(rng, size, evaluator.domain, stratified=False)
-                groups[:, k] = np.where(columns if np.any(columns) else free, other, base)
+            one = rng.choice(np.flatnonzero(free), size)[:, None] == columns
+            for k, chosen in enumerate((one, space.hidden & free, space.swappable & free), start=1):
+                other = space.spread(rng, size, domain, stratified=False)
+                groups[:, k] = np.where(chosen if np.any(chosen) else free, other, base)
             evaluator.compare(groups, name)
 
 

@@ -278,8 +278,8 @@ class Restriction:
     """
 
     space: SearchSpace
-    domain: Domain | None
-    only: list[int] | None
+    domain: Domain | None = None
+    only: list[int] | None = None
     sets: Sequence[OneHot] = ()
 
     def __call__(self, groups: FloatArray) -> FloatArray:
@@ -376,10 +376,8 @@ def _one_each(values: FloatArray, codes: FloatArray) -> FloatArray:
     return np.where(chosen, codes[:, 1], codes[:, 0])
 
 
-def restriction_of(
-    space: SearchSpace, X: Any, domain: Domain | None, only: Any, *, possible: bool
-) -> Restriction | None:
-    """What `domain` and `only` of `attack` ask for; None for nothing. With `only`, the domain is learned from `X`.
+def restriction_of(space: SearchSpace, X: Any, domain: Domain | None, only: Any, *, possible: bool) -> Restriction:
+    """What `domain` and `only` of `attack` ask for. With `only`, the domain is learned from `X`.
 
     `possible` keeps sets of 0/1 columns with exactly one 1 for everybody in `X` as they are.
     """
@@ -389,7 +387,7 @@ def restriction_of(
         )
     possible = possible and X is not None and not space.encoder.mixes_features
     if domain is None and only is None and not possible:
-        return None
+        return Restriction(space)
     names, frame = list(space.encoder.names), frame_of(space.table(space.starts) if X is None else X)
     frame = frame.set_axis(names, axis=1) if len(frame.columns) == len(names) and not is_table(X) else frame
     given = domain is not None
@@ -413,7 +411,7 @@ def restriction_of(
         columns = sorted({names.index(member) for name in wanted for member in known[name]})
     if given or only is not None:
         return Restriction(space, domain, columns, sets)
-    return Restriction(space, None, None, sets) if possible and sets else None
+    return Restriction(space, None, None, sets if possible else ())
 
 
 def _synthetic_rows(space: SearchSpace) -> FloatArray:

@@ -262,8 +262,14 @@ def _unconstrained(problem: LearningProblem) -> Method:
         categorical=problem.categorical_columns,
         seed=problem.seed,
     )
-    note = f"reads all columns but {list_words([str(name) for name in protected])}, protected" if protected else ""
+    note = (
+        f"reads all columns but the protected: {list_words([_word(name) for name in protected])}" if protected else ""
+    )
     return Method(UNCONSTRAINED, "unconstrained model", model, note=note)
+
+
+def _word(name: Any) -> str:
+    return name if isinstance(name, str) else f"column {name}"
 
 
 def _inner(problem: LearningProblem) -> Any:
