@@ -103,11 +103,9 @@ def audit(
         predictions = None if loaded is None else answers_of(loaded, asked)
         scored = scores if loaded is None else None
         people = PeopleTable.read(
-            source.table,
+            source,
             metric,
-            source.dialect,
             echo.note,
-            id_column=id_column,
             others=[] if scored is None else [scored],
             of_model=None if model is None else Kinds.of_model(model),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,14 +197,11 @@ def read_review(
     decisions, directions, group_column = str(review.decisions), review.directions, review.group_column
     groups = [] if group_column is None else [group_column]
     read = PeopleTable.read(
-        source.table,
+        replace(source, categorical=review.same),
         metric,
-        source.dialect,
         echo.note,
-        id_column=source.id_column,
         others=[decisions, *ignore, *(name for name in groups if metric is not None and name not in metric.columns)],
         as_text=[decisions, *review.same, *groups],
-        categorical=review.same if metric is None else (),
     )
     check_columns(read.whole, (*directions, *groups), source.table)
     unknown = [name for name in directions if metric is not None and name not in metric.columns]
