@@ -70,8 +70,7 @@ class Kinds:
     @classmethod
     def of_model(cls, model: Any) -> Kinds:
         """From a fitted model."""
-        encoder, metric = model.encoder_, model.guarantee_.metric
-        absent = metric.bind(encoder).missing
+        encoder, absent = model.encoder_, model.guarantee_.bound_metric.missing
         complete = [name for name, weight in zip(encoder.names, absent, strict=True) if np.isnan(weight)]
         columns = encoder.columns
         orders = {str(c.name): c for c in columns if isinstance(c, NumericColumn) and c.categories is not None}
