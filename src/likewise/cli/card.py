@@ -62,7 +62,10 @@ def card(
         raise InvalidInputError(f"--out must end in {', '.join(_ENDINGS)}; got {out}.")
     to.check(model, table)
     fitted = _scorecard(model)
-    outcome = class_named(favourable, getattr(fitted, "classes_", None))
+    classes = getattr(fitted, "classes_", None)
+    outcome = class_named(favourable, classes)
+    if outcome is None and classes is not None and len(classes) == 2:
+        echo.note(f"Points are for '{classes[-1]}', the last of the classes. Name the other one with --favourable.")
     asked = {name: value for name, value in given.items() if value not in (None, ())}
     if (table is None) != (target is None) or (table and not in_points):
         raise InvalidInputError("--table and --target go together, with --in-points.")
