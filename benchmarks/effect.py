@@ -116,18 +116,18 @@ def rivals(X, y):
 
 def ours(model, X):
     import time
-
-    import numpy as np
+    from dataclasses import replace
 
     from likewise.verification.base import InputSpace
+    from likewise.verification.search import Limits
     from likewise.verification.tree_bounds import bound_trees
     from likewise.verification.tree_model import TreeModel
 
     start = time.process_time()
     read = TreeModel.read(InputSpace.of(model, X))
-    problem = read.problem([list(X).index("sex")], np.ones(1), "identity")
-    found = bound_trees(problem, tolerance=1e-4, max_seconds=SECONDS)
-    return found.found, found.proven, time.process_time() - start
+    problem = replace(read.problem([list(X).index("sex")]), link="identity")
+    searched = bound_trees(problem, Limits(SECONDS, None, 1e-4)).searched
+    return searched.found, searched.bound, time.process_time() - start
 
 
 def reading_trees(model, column):

@@ -150,7 +150,7 @@ def test_control_a_model_that_is_asked_elsewhere_is_caught(line):
 
 # -- one place that makes guarantees -----------------------------------------------------------------------------------
 
-SEALED = {"Guarantee", "BoundMetric"}
+SEALED = {"Guarantee", "Proof", "BoundMetric"}
 LEAVES = {"exceptions", "_typing", "_frozen", "_html", "_validation", "kernel"}
 
 
@@ -175,9 +175,16 @@ def test_only_the_kernel_makes_guarantees_and_it_rests_on_nothing_else_of_ours(p
 
 
 def test_control_a_guarantee_that_is_made_elsewhere_is_caught():
-    for line in ("Guarantee(m, c)", "g = kernel.Guarantee(m)", "BoundMetric(d)", "Guarantee.__new__(Guarantee)"):
+    for line in (
+        "Guarantee(m, c)",
+        "g = kernel.Guarantee(m)",
+        "BoundMetric(d)",
+        "Proof(0.1, how)",
+        "Guarantee.__new__(Guarantee)",
+    ):
         assert list(made(line)) == [1]
     assert list(made("from likewise.kernel.guarantee import SEAL, Guarantee")) == [1]
+    assert list(made("from likewise.kernel.proof import SEAL as mine")) == [1]
     assert list(made("from likewise.kernel.guarantee import Guarantee\nx: Guarantee = rules.constant(m, c)")) == []
     assert {*imported_packages("def f():\n    from likewise.metrics.base import Metric")} - LEAVES == {"metrics"}
 

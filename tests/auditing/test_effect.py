@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -29,8 +30,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, audit, minimal_metric
 from likewise.auditing.effect import effect
-from likewise.exceptions import InvalidInputError
+from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.inspection.baselines import table_model
+from likewise.kernel.proof import Claim, by_formula
 from likewise.verification import tree_problem
 from likewise.verification.domain import Domain
 from small_domain import EVERYBODY, brute_force, one_hot, outputs, people
@@ -288,10 +290,11 @@ def test_scorecards():
     assert truth <= result.proven <= truth + 1e-6
 
 
-def test_a_card_in_whole_points():
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_a_card_in_whole_points(outcome):
     X, y = people(7)
     model = AdditiveClassifier(TableMetric({"age": 0.3, "income": 1.0}, {"sex": 0.4, "region": 0.5})).fit(X, y)
-    card = model.in_points()
+    card = model.in_points(base_odds=7, outcome=model.classes_[outcome])
     truth, result = brute_force(card, ["region"]), effect(card, X, "region", tolerance=1e-6)
     assert result.found == pytest.approx(truth, abs=1e-6)
     assert truth <= result.proven <= truth + 1e-6
@@ -544,14 +547,26 @@ def test_a_bound_is_not_said_to_be_lower_than_it_is():
 def test_words_are_within_rounding_whatever_the_tolerance():
     X, y = people(0)
     made = effect(DecisionTreeClassifier(max_depth=2).fit(X[["age"]], y), X[["age"]], "age")
-    result = replace(made, found=0.2, proven=0.2003, tolerance=0.001, rounding=1e-9)
+    claim = Claim(SimpleNamespace(), (0,), shares=True)
+    proofs = [by_formula(claim, size, "a formula") for size in (0.20029, 0.2 + 1e-10, 0.0005 - 1e-9, 1e-10)]
+    result = replace(made, found=0.2, proof=proofs[0], tolerance=0.001, rounding=1e-9)
     assert result.meets
     assert result.headline.endswith("and by no more than 20.03 points for anybody in the domain")
-    assert replace(result, proven=0.2 + 1e-10).headline.endswith("and by no more for anybody in the domain")
-    nothing = replace(result, found=0.0, pair=None, proven=0.0005)
+    assert replace(result, proof=proofs[1]).headline.endswith("and by no more for anybody in the domain")
+    nothing = replace(result, found=0.0, pair=None, proof=proofs[2])
     assert not nothing.proves_none
     assert nothing.headline.endswith("they differ by no more than 0.05 points")
-    assert replace(nothing, proven=1e-10).headline.endswith("get different outputs (proven)")
+    assert replace(nothing, proof=proofs[3]).headline.endswith("get different outputs (proven)")
+
+
+def test_a_result_takes_no_forged_proof_and_none_that_a_pair_contradicts():
+    X, y = people(0)
+    made = effect(DecisionTreeClassifier(max_depth=2).fit(X[["age"]], y), X[["age"]], "age")
+    forged = SimpleNamespace(proven=0.01, how="trust me", pairs=(), n_boxes=1, history=(), stopped=False)
+    with pytest.raises(UnprovableError, match="cannot be held against"):
+        replace(made, proof=forged)
+    with pytest.raises(UnprovableError, match="more than what is proven"):
+        replace(made, found=made.proven + 0.01)
 
 
 def test_a_model_that_is_not_what_it_looks_like_has_no_proof():

@@ -11,7 +11,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from likewise.auditing.effect import effect
 from likewise.verification.base import InputSpace
-from likewise.verification.network_bounds import _Bounder
+from likewise.verification.network_bounds import _NetworkBoxes
 from likewise.verification.network_model import NetworkModel
 from small_domain import EVERYBODY, brute_force, one_hot, outputs, people
 
@@ -69,7 +69,7 @@ def test_every_box_has_a_bound_that_holds(seed):
     """Random boxes, each against all of its people."""
     model, X = network(7, 7, seed=seed)
     read = NetworkModel.read(InputSpace.of(model, X))
-    bounder = _Bounder(read, [1], np.ones(1))
+    bounder = _NetworkBoxes(read, [1])
     rng, scores = np.random.default_rng(seed), outputs(model, EVERYBODY)[:, 1]
     codes = np.column_stack(
         [EVERYBODY[name].map({v: i for i, v in enumerate(sorted(EVERYBODY[name].unique()))}) for name in EVERYBODY]
@@ -90,7 +90,7 @@ def test_every_box_has_a_bound_that_holds(seed):
             for j in np.flatnonzero(same):
                 if codes[i, 1] in sets[1, 0] and codes[j, 1] in sets[1, 1]:
                     worst = max(worst, scores[j] - scores[i])
-        assert bounder.bound(box, "logistic")[0] >= worst
+        assert bounder.bound(box)[0] >= worst
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
@@ -98,10 +98,10 @@ def test_control_a_bound_that_forgets_a_unit_is_found_out():
     model, X = network(8, 8)
     truth = brute_force(model, ["sex"])
     read = NetworkModel.read(InputSpace.of(model, X))
-    assert _Bounder(read, [1], np.ones(1)).bound(np.ones(16, dtype=bool), "logistic")[0] >= truth
+    assert _NetworkBoxes(read, [1]).bound(np.ones(16, dtype=bool))[0] >= truth
     for weights in read.weights:
         weights[:4] = 0
-    assert _Bounder(read, [1], np.ones(1)).bound(np.ones(16, dtype=bool), "logistic")[0] < truth
+    assert _NetworkBoxes(read, [1]).bound(np.ones(16, dtype=bool))[0] < truth
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
@@ -125,8 +125,8 @@ def test_other_activations_have_no_bound():
 def test_a_bound_below_what_was_found_is_no_proof(monkeypatch):
     model, X = network(6)
     assert effect(model, X, "sex", max_boxes=100).proven is not None
-    bound = _Bounder.bound
-    monkeypatch.setattr(_Bounder, "bound", lambda self, box, link: (bound(self, box, link)[0] / 10, np.ones(6)))
+    bound = _NetworkBoxes.bound
+    monkeypatch.setattr(_NetworkBoxes, "bound", lambda self, box: (bound(self, box)[0] / 10, np.ones(6)))
     result = effect(model, X, "sex", max_boxes=100)
     assert result.proven is None
     assert "exceed what follows from its parts" in result.how

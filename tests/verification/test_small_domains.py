@@ -23,12 +23,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import TableMetric, effect
-from likewise.verification.base import InputSpace, Limits
+from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain
+from likewise.verification.search import Limits
 from likewise.verification.upper_bound import prove_excess, upper_bound
 from oracle import Described, variation
 
@@ -37,17 +38,21 @@ TOLERANCE = 1e-6
 LIMITS = Limits(None, 3000, TOLERANCE)
 NOBODY = (np.empty((0, 4)), np.empty((0, 4)))
 
+PRODUCTS = make_pipeline(PolynomialFeatures(2, interaction_only=True), LogisticRegression(C=100, max_iter=3000))
+
 # Last step, number of classes (0: a number), and whether the bound is the truth and not only above it.
 MODELS = {
     "tree": (DecisionTreeClassifier(max_depth=5, random_state=0), 2, True),
     "forest of four": (RandomForestClassifier(4, max_depth=4, random_state=0), 4, True),
     "boosting": (GradientBoostingClassifier(n_estimators=6, learning_rate=0.7, random_state=0), 2, True),
-    "boosting of three": (GradientBoostingClassifier(n_estimators=3, random_state=0), 3, False),
+    "boosting of three": (GradientBoostingClassifier(n_estimators=3, random_state=0), 3, True),
     "boosted number": (GradientBoostingRegressor(n_estimators=6, learning_rate=0.7, random_state=0), 0, True),
     "blanks in trees": (HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=2, learning_rate=1), 2, True),
     "logistic": (LogisticRegression(C=100), 2, True),
     "logistic of three": (LogisticRegression(C=100), 3, False),
     "line": (LinearRegression(), 0, True),
+    "products": (PRODUCTS, 2, True),
+    "products of three": (PRODUCTS, 3, True),
     "network": (MLPClassifier((6,), solver="lbfgs", max_iter=60, random_state=0), 2, False),
     "deep network of three": (MLPClassifier((4, 4), solver="lbfgs", max_iter=60, random_state=0), 3, False),
     "network of a number": (

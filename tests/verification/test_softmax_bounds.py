@@ -12,8 +12,10 @@ from likewise import AdditiveClassifier, TableMetric
 from likewise.auditing.effect import effect
 from likewise.verification import softmax_bounds
 from likewise.verification.additive_bounds import AdditiveModel, largest_softmax, softmax_problem
-from likewise.verification.base import InputSpace, Limits
-from likewise.verification.softmax_bounds import SoftmaxProblem, bound_softmax, largest_variation
+from likewise.verification.base import InputSpace
+from likewise.verification.outputs import largest_variation
+from likewise.verification.search import Limits
+from likewise.verification.softmax_bounds import SoftmaxProblem, bound_softmax
 from small_domain import brute_force, one_hot, people
 
 LIMITS = Limits(None, 20_000, 1e-4)
@@ -61,8 +63,9 @@ def test_logistic_regression_of_three_classes(C, columns, monkeypatch):
     assert truth <= result.proven <= truth + 1e-9
     read = AdditiveModel.read(InputSpace.of(model, X))
     places = [list(X).index(name) for name in columns]
-    proven, _, stopped = bound_softmax(softmax_problem(read, places), LIMITS)
-    assert not stopped
+    searched = bound_softmax(softmax_problem(read, places), LIMITS)
+    proven = searched.bound + 1e-12
+    assert not searched.stopped
     assert truth <= proven < largest_softmax(read, places)[0]
     assert proven <= truth + 0.05
     monkeypatch.setattr(softmax_bounds, "_ENUMERATED", 0)
@@ -72,7 +75,7 @@ def test_logistic_regression_of_three_classes(C, columns, monkeypatch):
 def test_scores_that_only_the_column_decides():
     """Scores (-x, 0, x) for x from -1 to 1, as in docs/theory.md §15."""
     lines = np.array([[[1.0, 0, -1], [-1, 0, 1]]])
-    proven, _, _ = bound_softmax(SoftmaxProblem([], [lines], np.zeros(3), 0.0, False), LIMITS)
+    proven = bound_softmax(SoftmaxProblem([], [lines], np.zeros(3), 0.0, False), LIMITS).bound + 1e-12
     truth = (np.e - 1 / np.e) / (1 + np.e + 1 / np.e)
     assert truth <= proven <= truth + 1e-4
 
@@ -105,11 +108,10 @@ def test_boxes_are_never_below_anybody_and_control(seed):
     for _ in range(6):
         problem = random_problem(rng)
         most = largest_of_draws(problem, rng)
-        short, _, _ = bound_softmax(problem, Limits(None, 1, 1e-3))
-        proven, _, _ = bound_softmax(problem, Limits(None, 4000, 1e-3))
+        short, proven = (bound_softmax(problem, Limits(None, n, 1e-3)).bound + 1e-12 for n in (1, 4000))
         assert most <= proven <= short + 1e-12
         half = replace(problem, parts=[0.5 * each for each in problem.parts])
-        fewer += bound_softmax(half, Limits(None, 4000, 1e-3))[0] < most
+        fewer += bound_softmax(half, Limits(None, 4000, 1e-3)).bound < most
     assert fewer > 0
 
 

@@ -20,14 +20,16 @@ from likewise._validation import BOOL, check_count, check_output_range, check_po
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import worst_pair
-from likewise.auditing.excess import Excess, proof_pairs, smallest_excess, unless_contradicted
+from likewise.auditing.excess import Excess, proof_pairs, smallest_excess
 from likewise.auditing.exchange import Exchange, shown_pair
-from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.exceptions import InvalidInputError, InvalidTypeError, UnprovableError
+from likewise.kernel.proof import Proof, against
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import OutputLabels
-from likewise.verification.base import InputSpace, Limits, Proof
+from likewise.verification.base import InputSpace
 from likewise.verification.domain import Domain
 from likewise.verification.one_hot import OneHot, told
+from likewise.verification.search import Limits
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
@@ -71,10 +73,8 @@ class Effect:
         The largest difference that was found between two people of the domain who differ in the columns alone.
     pair : DataFrame of two rows or None
         These two people, with their scores. None if no two people with different outputs were found.
-    proven : float or None
-        No two such people of the domain differ by more. None if there is no proof.
-    how : str
-        How it was proven, or why it was not.
+    proof : Proof
+        The upper bound, how it was proven, and how the search for it went.
     tolerance : float
     rounding : float
         Differences up to this, 1e-9 of the range of the outputs, do not count.
@@ -88,14 +88,8 @@ class Effect:
         scores.
     seconds : float
         Processor time.
-    n_boxes : int
-        Boxes of people that were bounded.
     limit : str
         Where the search for a proof was to stop: "60 s of processor time".
-    stopped : bool
-        Whether it stopped there, so that a higher limit may bring the bound down.
-    history : tuple of (int, float, float)
-        Boxes, found and proven as the search went on.
     """
 
     columns: list[Any]
@@ -110,8 +104,7 @@ class Effect:
     groups: pd.DataFrame
     found: float
     pair: pd.DataFrame | None
-    proven: float | None
-    how: str
+    proof: Proof
     tolerance: float
     rounding: float
     searched: str
@@ -119,10 +112,36 @@ class Effect:
     excess: Excess | None
     labels: OutputLabels
     seconds: float
-    n_boxes: int
     limit: str
-    stopped: bool
-    history: tuple[tuple[int, float, float], ...]
+
+    def __post_init__(self) -> None:
+        if against(self.proof, self.found) is not self.proof:
+            raise UnprovableError(f"Two people are {self.found:g} apart, which is more than what is proven.")
+
+    @property
+    def proven(self) -> float | None:
+        """No two such people of the domain differ by more. None if there is no proof."""
+        return self.proof.proven
+
+    @property
+    def how(self) -> str:
+        """How it was proven, or why it was not."""
+        return self.proof.how
+
+    @property
+    def n_boxes(self) -> int:
+        """Boxes of people that were bounded."""
+        return self.proof.n_boxes
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the search stopped at its limit, so that a higher one may bring the bound down."""
+        return self.proof.stopped
+
+    @property
+    def history(self) -> tuple[tuple[int, float, float], ...]:
+        """Boxes, found and proven as the search went on."""
+        return self.proof.history
 
     @property
     def meets(self) -> bool:
@@ -224,7 +243,7 @@ def effect(
     is in closed form for linear and additive models (this package's scorecards, EBM without interactions); by a search
     over boxes of people for linear models behind products of columns (`PolynomialFeatures`), and for trees, forests and
     boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of the difference of two copies for ReLU
-    networks. It is an upper bound, and for three or more classes it may stay above the worst pair there is
+    networks. It is an upper bound, and a closed form may stay above the worst pair there is
     (`docs/theory.md` §15). Other models have no bound, only the worst pair found. People outside the domain, and
     columns that stand in for this one, are not covered.
 
@@ -306,7 +325,7 @@ def effect(
         order = order[inside[order]]
         proof = upper_bound(space, columns, limits, (a[order], b[order]))
         found, first, second, searched = _worst(space, columns, proof, (a[order], b[order]), n_queries, rng, limits)
-        proven, how = unless_contradicted(proof, found)
+        proof = against(proof, found)
         excess = None if metric is None else smallest_excess(space, metric, limits, n_queries, rng)
     sizes = exchange.effects
     return Effect(
@@ -322,8 +341,7 @@ def effect(
         groups=exchange.groups(),
         found=found,
         pair=shown_pair(space, first, second) if found > rounding else None,
-        proven=proven,
-        how=how,
+        proof=proof,
         tolerance=limits.tolerance,
         rounding=rounding,
         searched=searched,
@@ -331,10 +349,7 @@ def effect(
         excess=excess,
         labels=exchange.labels,
         seconds=time.process_time() - begun,
-        n_boxes=proof.n_boxes,
         limit=limit,
-        stopped=proof.stopped,
-        history=proof.history,
     )
 
 

@@ -10,8 +10,10 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise.auditing.coordinate_ascent import worst_pair
 from likewise.auditing.exchange import shown_pair
+from likewise.kernel.proof import Proof, against
 from likewise.metrics.base import Metric
-from likewise.verification.base import InputSpace, Limits, Proof
+from likewise.verification.base import InputSpace
+from likewise.verification.search import Limits
 from likewise.verification.upper_bound import prove_excess
 
 _DRAWN = 24  # of the pairs drawn from the domain, from which a search starts
@@ -29,9 +31,7 @@ class Excess:
         None if no pair was found whose outputs exceed the distance.
     difference, distance : float
         Of the pair; 0 if there is none.
-    proven : float or None
-        ``TV <= D + proven`` for all people of the domain; None if there is no proof.
-    how : str
+    proof : Proof
     searched : str
         What was searched for the worst pair, with counts.
     """
@@ -40,9 +40,18 @@ class Excess:
     pair: pd.DataFrame | None
     difference: float
     distance: float
-    proven: float | None
-    how: str
+    proof: Proof
     searched: str
+
+    @property
+    def proven(self) -> float | None:
+        """``TV <= D + proven`` for all people of the domain; None if there is no proof."""
+        return self.proof.proven
+
+    @property
+    def how(self) -> str:
+        """How it was proven, or why it was not."""
+        return self.proof.how
 
 
 def smallest_excess(
@@ -61,24 +70,15 @@ def smallest_excess(
     a, b = proof_pairs(space, proof)
     value, p, q, searched = worst_pair(space, everything, objective, (a, b), _DRAWN, n_queries, rng)
     if not value > 0:
-        return Excess(0.0, None, 0.0, 0.0, proof.proven, proof.how, searched)
+        return Excess(0.0, None, 0.0, 0.0, proof, searched)
     found = float(objective(p[None], q[None])[0])
-    proven, how = unless_contradicted(proof, found)
+    proof = against(proof, found)
     shown = shown_pair(space, p, q)
     gap, away = float(space.differences(p[None], q[None])[0]), float(distance(p[None], q[None])[0])
-    return Excess(max(0.0, found), shown, gap, away, proven, how, searched)
+    return Excess(max(0.0, found), shown, gap, away, proof, searched)
 
 
 def proof_pairs(space: InputSpace, proof: Proof) -> tuple[FloatArray, FloatArray]:
-    """The pairs of a proof who are in the domain, as encoded people a and b."""
+    """The pairs of a proof, as encoded people a and b."""
     pairs = np.array(proof.pairs).reshape(-1, 2, space.rows.shape[1])
-    a, b = pairs[:, 0], pairs[:, 1]
-    fine = space.holds(a) & space.holds(b)
-    return a[fine], b[fine]
-
-
-def unless_contradicted(proof: Proof, found: float) -> tuple[float | None, str]:
-    """What is proven and how; nothing, if the model's answers contradict what was read off it."""
-    if proof.proven is not None and found > proof.proven:
-        return None, "its own answers exceed what follows from its parts; please report this"
-    return proof.proven, proof.how
+    return pairs[:, 0], pairs[:, 1]

@@ -14,10 +14,10 @@ from likewise.inspection.additive_scores import Curve, additive_scores
 from likewise.inspection.tree_ensembles import Tree
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, NumericDomain
+from likewise.verification.outputs import softmax_of_rows
 from likewise.verification.softmax_bounds import SoftmaxProblem
 from likewise.verification.tree_problem import Cells, TreeProblem
 
-_OUTWARDS = 1 + 2.0**-40
 _MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # largest number, of all columns and of an exchanged one, that is enumerated
 _MOST_CLASSES, _MOST_PAIRS = 6, 20_000  # classes whose sets are tried, and pairs of values of the exchanged columns
 _LARGEST_SCORE = 300.0  # differences of scores whose exponentials are finite
@@ -91,25 +91,9 @@ class AdditiveModel:
         if curve is not None and scores.regression and space.output_range is not None:
             curve = curve.divided(space.output_range[1] - space.output_range[0])
         found = cls(space, scores.baseline, terms, evaluate, curve, scores.rounding(size))
-        found._confirm()
+        link = softmax_of_rows if scores.curve is None else scores.curve.value
+        space.confirm(lambda rows: link(found.scores(rows)), "the sum of functions that was expected")
         return found
-
-    def _confirm(self) -> None:
-        """Raise if the model's own outputs differ from those of the parts read from it."""
-        rows = self.space.rows[:: max(1, len(self.space.rows) // 500)]
-        answers, _ = self.space.answers(rows)
-        if self.curve is None:
-            scores = self.scores(rows)
-            e = np.exp(scores - scores.max(axis=1, keepdims=True))
-            expected = e / e.sum(axis=1, keepdims=True) / 2
-        else:
-            expected = self.curve.value(self.scores(rows))[:, -1:]
-            if self.space.output_range is not None:
-                expected = expected - self.space.output_range[0] / np.diff(self.space.output_range)
-        if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-7, atol=1e-9):
-            raise UnprovableError(
-                f"the outputs of {type(self.space.model).__name__} are not the sum of functions that was expected"
-            )
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """Scores of encoded people."""
@@ -160,7 +144,7 @@ def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float,
     b[chosen] = [term.candidates[term.values[:, 0].argmax()] for i, term in enumerate(model.terms) if chosen[i]]
     rest = _reach(model, a, ~chosen, at)
     a[~chosen], b[~chosen] = rest[~chosen], rest[~chosen]
-    return proven * _OUTWARDS + 2.0**-50, a, b
+    return proven, a, b
 
 
 def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreeProblem, list[FloatArray]] | None:
@@ -193,17 +177,8 @@ def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreePr
     share = 1.0 if model.curve.name == "logistic" else model.curve.steepest
     trees = [replace(tree, values=tree.values * share) for tree in trees]
     rounding = model.rounding * share
-    problem = TreeProblem(
-        cells,
-        list(columns),
-        trees,
-        rows,
-        float(model.baseline[0]) * share,
-        model.curve.name,
-        rounding,
-        rules=[(list(rule.terms), rule.added, rule.limit) for rule in model.space.rules],
-    )
-    return problem, values
+    baseline, link = model.baseline * share, model.curve.name
+    return TreeProblem(cells, list(columns), trees, rows, baseline, link, rounding, rules=model.space.rules), values
 
 
 def largest_excess(model: AdditiveModel, distance: Callable[[int, FloatArray, FloatArray], FloatArray]) -> float:
@@ -234,7 +209,7 @@ def largest_excess(model: AdditiveModel, distance: Callable[[int, FloatArray, Fl
         gain = float((curve[1:] - m * grid[:-1]).max()) if most and m < model.curve.steepest else 0.0
         apart = sum(float((m * rise - away).max()) for rise, away in rises)
         best = min(best, max(gain, 0.0) + apart)
-    return max(0.0, best) * _OUTWARDS + 2.0**-50
+    return max(0.0, best)
 
 
 def softmax_problem(model: AdditiveModel, columns: Sequence[int]) -> SoftmaxProblem | None:
@@ -278,7 +253,7 @@ def largest_softmax(model: AdditiveModel, columns: Sequence[int]) -> tuple[float
     for i in range(len(a)):  # any row in the domain
         if i not in columns and not np.isin(a[i], model.terms[i].candidates):
             a[i] = b[i] = model.terms[i].candidates[0]
-    return float(np.tanh((best + 4 * model.rounding) / 4)) * _OUTWARDS + 2.0**-50, a, b
+    return float(np.tanh((best + 4 * model.rounding) / 4)), a, b
 
 
 def _reach(model: AdditiveModel, row: FloatArray, free: Any, target: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What every proof shares: encoded people of a domain, limits on the search, and the result."""
+"""What every proof shares: the encoded people of a domain, and the model that scores them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
 from likewise.ask import Ask, known_columns
-from likewise.exceptions import InvalidInputError
+from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.kernel.columns import UNSEEN, NumericColumn, is_numeric
 from likewise.kernel.metric import BoundMetric
+from likewise.kernel.proof import Claim, Pairs
 from likewise.kernel.schema import Encoder, People, TableEncoder, is_table
 from likewise.metrics.base import Metric
 from likewise.pairs.model_outputs import OutputLabels, asked_outputs
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, Rule, frame_of
 from likewise.verification.one_hot import OneHot, is_bit
+
+_CHECKED = 2000  # people for whom a model's outputs are compared with those of its parts as read
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,6 +265,38 @@ class InputSpace:
             warnings.simplefilter("ignore")  # a model may warn about people who do not exist
             return asked_outputs(self.ask, self.output_range, self.apart(rows))
 
+    @cached_property
+    def probable(self) -> bool:
+        """Whether the outputs are probabilities."""
+        return self.answers(self.rows[:1])[1]
+
+    def claim(self, columns: Sequence[int], unit: float = 0.0) -> Claim:
+        """What is to be proven: by how much people of the domain who differ in some columns alone can be apart."""
+        return Claim(self, tuple(columns), self.probable, unit)
+
+    def possible(self, pairs: Pairs) -> Pairs:
+        """Those pairs of which both people are of the domain."""
+        return [(a, b) for a, b in pairs if len(a) and self.holds(np.stack([a, b])).all()]
+
+    def confirm(
+        self, expected: Callable[[FloatArray], FloatArray], what: str, *, relative: float = 1e-7, room: float = 1e-9
+    ) -> None:
+        """Raise if the model's own answers differ from those that follow from its parts: settings and versions vary.
+
+        Parameters
+        ----------
+        expected : callable
+            From encoded people to probabilities of the classes, or of the second of two, or to numbers.
+        """
+        rows = self.rows[:: max(1, len(self.rows) // _CHECKED)]
+        (answers, probable), made = self.answers(rows), expected(rows)
+        if probable:
+            made = made[:, -1:] if made.shape[1] <= 2 else made / 2
+        elif self.output_range is not None:
+            made = (made - self.output_range[0]) / np.diff(self.output_range)
+        if answers.shape != made.shape or not np.allclose(answers, made, rtol=relative, atol=room):
+            raise UnprovableError(f"the outputs of {type(self.model).__name__} are not {what}")
+
     def labels(self, *, probable: bool) -> OutputLabels:
         """What the outputs describe."""
         return OutputLabels.of(self.model, None, self.output_range, probable=probable)
@@ -385,60 +420,3 @@ class CodedRule:
             is_number = isinstance(self.space.domain.columns[self.space.encoder.names[place]], NumericDomain)
             total += self.sign * coefficient * (part if is_number else self.space.bits([place], part))[:, 0]
         return total
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When a search ends.
-
-    Attributes
-    ----------
-    max_seconds : float or None
-        Processor time.
-    max_boxes : int or None
-    tolerance : float
-        The search ends when the values found and proven are this close.
-    tell : callable, optional
-        Called with the values found and proven as a search goes on.
-    """
-
-    max_seconds: float | None
-    max_boxes: int | None
-    tolerance: float
-    tell: Callable[[float, float], None] = lambda found, proven: None
-
-    def shared(self, n: int) -> Limits:
-        """The limits of each of n searches."""
-        return Limits(
-            None if self.max_seconds is None else self.max_seconds / n,
-            None if self.max_boxes is None else max(1, self.max_boxes // n),
-            self.tolerance,
-            self.tell,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Proof:
-    """An upper bound, and pairs that came close to it.
-
-    Attributes
-    ----------
-    proven : float or None
-        None if there is no proof.
-    how : str
-        How it was proven, or why it was not.
-    pairs : list of (ndarray, ndarray)
-        Encoded people a and b, to be tried.
-    n_boxes : int
-    history : tuple of (int, float, float)
-        Boxes, found and proven as the search went on.
-    stopped : bool
-        Whether the limits ended a search that could have brought the bound down.
-    """
-
-    proven: float | None
-    how: str
-    pairs: list[tuple[FloatArray, FloatArray]]
-    n_boxes: int = 0
-    history: tuple[tuple[int, float, float], ...] = ()
-    stopped: bool = False

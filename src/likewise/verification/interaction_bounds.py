@@ -6,15 +6,12 @@ for given other columns its extremes over the exchanged ones are at corners: cat
 
 from __future__ import annotations
 
-import heapq
-import time
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import counted
@@ -22,14 +19,16 @@ from likewise.exceptions import UnprovableError
 from likewise.inspection.additive_scores import Curve, curve_of
 from likewise.inspection.feature_sources import Preprocessing
 from likewise.inspection.linear import IDENTITY, linear_scores_of
-from likewise.verification.base import InputSpace, Limits, Proof
+from likewise.kernel.proof import Proof, by_boxes
+from likewise.verification.base import CodedRule, InputSpace
 from likewise.verification.domain import CategoricalDomain
+from likewise.verification.outputs import Outputs, softmax_of_rows
+from likewise.verification.search import Bounded, Limits, search_boxes
 
 _ENUMERATED, _MOST_VALUES = 64, 1000  # numbers that each have a node of their own, by choice and where they must
 _RANGES = 128  # of a column of more numbers
 _MOST_CORNERS = 128  # of the exchanged columns
 _ROUNDING = 2.0**-50  # of a sum of a few numbers, relative to their size
-_OUTWARDS = 1 + 2.0**-40
 
 Box = tuple[tuple[int, int], ...]
 """First and last node of each column."""
@@ -142,28 +141,21 @@ class InteractionModel:
                 table = nodes[i].filled(table, axis)
             tables[group] = table
         tables[()] = tables.get((), 0.0) + intercept
+
+        def scores(rows: FloatArray) -> FloatArray:
+            return features(rows) @ coef.T + intercept
+
         curve = curve_of(link) if binary else None
-        found = cls(space, nodes, tables, curve, (coef.shape[1] + 8) * _ROUNDING * size)
-        found._confirm(lambda rows: features(rows) @ coef.T + intercept, regression=link is IDENTITY)
+        outputs = softmax_of_rows if curve is None else curve.value
+        space.confirm(lambda rows: outputs(scores(rows)), "those of its coefficients")
         if curve is not None and link is IDENTITY and space.output_range is not None:
             curve = curve.divided(space.output_range[1] - space.output_range[0])
-        return cls(space, nodes, tables, curve, found.rounding)
-
-    def _confirm(self, scores: Any, *, regression: bool) -> None:
-        """Raise if the model's own outputs differ from those of the scores, or these from the sum of the tables."""
+        found = cls(space, nodes, tables, curve, (coef.shape[1] + 8) * _ROUNDING * size)
         rng = np.random.default_rng(0)
-        chosen = np.column_stack([rng.integers(len(each.values), size=200) for each in self.nodes])
-        expected = scores(self.people(chosen))
-        if not np.allclose(self.scores(chosen), expected, rtol=1e-7, atol=1e-9):
+        chosen = np.column_stack([rng.integers(len(each.values), size=200) for each in nodes])
+        if not np.allclose(found.scores(chosen), scores(found.people(chosen)), rtol=1e-7, atol=1e-9):
             raise UnprovableError("its scores are not a sum of functions of the columns that its products name")
-        rows = self.space.rows[:: max(1, len(self.space.rows) // 500)]
-        answers, made = self.space.answers(rows)[0], scores(rows)
-        expected = softmax(made, axis=1) / 2 if self.curve is None else self.curve.value(made)
-        if regression and self.space.output_range is not None:
-            low, high = self.space.output_range
-            expected = (expected - low) / (high - low)
-        if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-7, atol=1e-9):
-            raise UnprovableError(f"the outputs of {type(self.space.model).__name__} are not those of its coefficients")
+        return found
 
     def people(self, chosen: IntArray) -> FloatArray:
         """Encoded people from nodes, shape (n, n_columns)."""
@@ -199,20 +191,19 @@ def _nodes(space: InputSpace, column: int, linear: bool) -> Nodes:
     return Nodes(values, n_numbers if many and linear else 0, corners)
 
 
-class _Search:
+class _CornerBoxes:
     """Pairs of corners of the exchanged columns, and boxes of the others."""
 
-    def __init__(self, model: InteractionModel, exchanged: Sequence[int], weights: FloatArray) -> None:
-        self.model = model
-        self.corners = np.array(list(product(*(sorted({*model.nodes[i].corners}) for i in exchanged))))
-        if len(self.corners) > _MOST_CORNERS:
-            raise UnprovableError(f"the exchanged columns have more than {_MOST_CORNERS} combinations of values")
+    def __init__(self, model: InteractionModel, exchanged: Sequence[int]) -> None:
+        self.model, self.found, self.n_boxes = model, -np.inf, 0
         self.exchanged, self.rest = list(exchanged), [i for i in range(len(model.nodes)) if i not in exchanged]
-        # For each group of other columns, what it adds for each corner, and what it adds for all alike.
+        self.outputs = Outputs("identity" if model.curve else "softmax", model.tables[()].shape[-1])
+        self.corners = self._corners()
+        # For each group of other columns, what it adds to all directions for each corner, and for all alike.
         self.own: dict[tuple[int, ...], FloatArray] = {}
         self.shared: dict[tuple[int, ...], FloatArray] = {}
         for group, table in model.tables.items():
-            values = table @ weights
+            values = table @ self.outputs.directions.T
             inside = [k for k, i in enumerate(group) if i in self.exchanged]
             others = tuple(i for i in group if i not in self.exchanged)
             if not inside:
@@ -221,49 +212,126 @@ class _Search:
             values = np.moveaxis(values, inside, range(len(inside)))
             picked = values[tuple(self.corners[:, self.exchanged.index(group[k])] for k in inside)]
             self.own[others] = self.own.get(others, 0.0) + picked
+        self.groups = list({**self.own, **self.shared})
         self.whole: Box = tuple((0, len(each.values) - 1) for each in model.nodes)
+        self.pair = np.empty(0), np.empty(0)
+        self.rules = [(rule.limit, {i: self._least(rule, i) for i in rule.terms}) for rule in model.space.rules]
+
+    def _corners(self) -> IntArray:
+        """Nodes of the exchanged columns, one row for each corner.
+
+        Under a rule a corner may be impossible where a value between corners is not, and with several classes the worst
+        pair need not be at corners: all values are taken, if they are few enough.
+        """
+        nodes = [self.model.nodes[i] for i in self.exchanged]
+        ruled = {i for rule in self.model.space.rules for i in rule.terms}
+        every = [
+            range(len(each.values)) if (i in ruled or self.model.curve is None) and not each.n_numbers else each.corners
+            for i, each in zip(self.exchanged, nodes, strict=True)
+        ]
+        for listed in (every, [each.corners for each in nodes]):
+            self.inside = [len({*own}) < len(each.values) for own, each in zip(listed, nodes, strict=True)]
+            if math.prod(len({*each}) for each in listed) <= _MOST_CORNERS:
+                return np.array(list(product(*(sorted({*each}) for each in listed))))
+        raise UnprovableError(f"the exchanged columns have more than {_MOST_CORNERS} combinations of values")
+
+    def _least(self, rule: CodedRule, column: int) -> FloatArray:
+        """The least that each node adds to a rule or, where a corner stands for the numbers between, any of them."""
+        added = rule.added(column, self.model.nodes[column].values)
+        least = np.where(np.isnan(added), -np.inf, added)  # a rule does not apply to blanks
+        if column in self.exchanged and self.inside[self.exchanged.index(column)]:
+            return np.where(np.isnan(added), -np.inf, np.nanmin(added))
+        return least
+
+    def feasible(self, pair: tuple[int, int], box: Box) -> bool:
+        """Whether two people may keep the rules, as far as one rule at a time says."""
+        for limit, terms in self.rules:
+            for corner in pair:
+                at = dict(zip(self.exchanged, self.corners[corner].tolist(), strict=True))
+                least = (each[at[i]] if i in at else each[box[i][0] : box[i][1] + 1].min() for i, each in terms.items())
+                if sum(least) > limit:
+                    return False
+        return True
+
+    def first(self) -> list[Bounded]:
+        """All pairs of corners, bounded by the change of the scores alone."""
+        self.n_boxes += 1
+        room = 2 * self.model.rounding
+        change = self.rises(self.whole) + room * np.abs(self.outputs.directions).sum(axis=1)
+        if self.model.curve is None:
+            most = self.outputs.largest(change.reshape(-1, change.shape[-1])).reshape(change.shape[:2])
+        else:
+            most = np.asarray(self.model.curve.largest(np.maximum(0.0, change[..., 0])))
+        np.fill_diagonal(most, 0.0)
+        order = np.dstack(np.unravel_index(np.argsort(-most, axis=None, kind="stable"), most.shape))[0].tolist()
+        self.climb(tuple(order[0]), self.whole)
+        return [(float(most[i, j]), ((i, j), self.whole, False)) for i, j in order]
+
+    def cut(self, boxes: Sequence[Bounded]) -> list[list[Bounded]]:
+        return [self._cut(*box) for _, box in boxes]
+
+    def _cut(self, pair: tuple[int, int], box: Box, bounded: bool) -> list[Bounded]:
+        parts = self.halves(pair, box) if bounded else [box]
+        self.n_boxes += len(parts)
+        if not parts or self.n_boxes % 64 < 2:
+            self.climb(pair, [box, *parts][-1])
+        return [
+            (self.bound(pair, part), (pair, part, True)) if self.feasible(pair, part) else (-np.inf, None)
+            for part in parts
+        ]
 
     def parts(self, box: Box, group: tuple[int, ...]) -> tuple[slice, ...]:
         """A box in the table of some columns."""
         return tuple(self.model.nodes[i].part(*box[i]) for i in group)
 
     def rises(self, box: Box) -> FloatArray:
-        """Upper bounds of the rise of the score from each corner to each other one, over a box of other columns.
+        """Upper bounds of the rise in all directions from each corner to each other one, over a box of other columns.
 
         It is exact where each product has one other column: the rise is then a sum of functions of single columns.
         """
-        total = np.zeros((len(self.corners), len(self.corners)))
+        n, n_directions = len(self.corners), len(self.outputs.directions)
+        total = np.zeros((n, n, n_directions))
         for group, values in self.own.items():
-            part = values[slice(None), *self.parts(box, group)].reshape(len(self.corners), -1)
-            total += (part[None] - part[:, None]).max(axis=2)
+            part = values[slice(None), *self.parts(box, group)].reshape(n, -1, n_directions)
+            for k in range(n_directions):
+                total[..., k] += (part[None, :, :, k] - part[:, None, :, k]).max(axis=2)
         return total
 
-    def bound(self, curve: Curve, pair: tuple[int, int], box: Box) -> float:
+    def bound(self, pair: tuple[int, int], box: Box) -> float:
         """Upper bound of the change of the output from one corner to another over a box of other columns."""
-        d, low, high, top = 0.0, 0.0, 0.0, 0.0
-        for group in {**self.own, **self.shared}:
+        d, low, high, top = np.zeros((4, len(self.outputs.directions)))
+        for group in self.groups:
             where = self.parts(box, group)
             shared = self.shared[group][where] if group in self.shared else np.zeros(1)
+            axes = tuple(range(len(group)))
             if group in self.own:
                 a, b = (self.own[group][k][where] for k in pair)
-                d += float((b - a).max())
+                d += (b - a).max(axis=axes)
                 a, b = a + shared, b + shared
             else:
                 a = b = shared
-            low, high, top = low + float(np.min(a)), high + float(np.max(a)), top + float(np.max(b))
-        room = self.model.rounding
-        return curve.rise(d + 2 * room, low - room, high + room, top + room)
+            low, high, top = low + a.min(axis=axes), high + a.max(axis=axes), top + b.max(axis=axes)
+        room = self.model.rounding * np.abs(self.outputs.directions).sum(axis=1)
+        d, low, high, top = d + 2 * room, low - room, high + room, top + room
+        if self.model.curve is None:
+            # Between corners the scores of the two people are others, but no two of them change by more. (The ends of
+            # a line of scores are the furthest apart, so that those of one number are enough.)
+            line = len(self.exchanged) == 1 and np.isfinite(self.model.nodes[self.exchanged[0]].values).all()
+            both = () if any(self.inside) and not line else (high[None], top[None])
+            return float(self.outputs.largest(d[None], *both)[0])
+        return self.model.curve.rise(float(d[0]), float(low[0]), float(high[0]), float(top[0]))
 
     def spread(self, pair: tuple[int, int], box: Box) -> IntArray:
         """Columns that can be cut, those first over which scores and rises vary most."""
         sizes = np.zeros(len(box))
-        for group in {**self.own, **self.shared}:
+        for group in self.groups:
             where, wide = self.parts(box, group), [i for i in group if box[i][0] < box[i][1]]
+            axes = tuple(range(len(group)))
             if wide and group in self.own:
                 a, b = (self.own[group][k][where] for k in pair)
-                sizes[wide] += float(np.ptp(b - a)) + float(np.ptp(a))
+                sizes[wide] += float((np.ptp(b - a, axis=axes) + np.ptp(a, axis=axes)).max())
             if wide and group in self.shared:
-                sizes[wide] += float(np.ptp(self.shared[group][where]))
+                sizes[wide] += float(np.ptp(self.shared[group][where], axis=axes).max())
         return np.argsort(-sizes, kind="stable")
 
     def halves(self, pair: tuple[int, int], box: Box) -> list[Box]:
@@ -274,10 +342,10 @@ class _Search:
                 return [(*box[:i], part, *box[i + 1 :]) for part in parts]
         return []
 
-    def climb(self, curve: Curve, pair: tuple[int, int], start: IntArray) -> tuple[float, FloatArray, FloatArray]:
-        """A pair of people with these corners, by changing one other column at a time."""
+    def climb(self, pair: tuple[int, int], box: Box) -> None:
+        """A pair of people with these corners, from the middle of a box, by changing one other column at a time."""
         moves = [(i, k) for i in self.rest for k in range(len(self.model.nodes[i].values))]
-        best, at = -np.inf, start
+        best, at = -np.inf, np.array([(first + last) // 2 for first, last in box])
         while True:
             tried = np.repeat(at[None], len(moves) + 1, axis=0)
             for row, (i, k) in enumerate(moves):
@@ -285,68 +353,29 @@ class _Search:
             first, second = tried.copy(), tried.copy()
             first[:, self.exchanged], second[:, self.exchanged] = self.corners[pair[0]], self.corners[pair[1]]
             people = self.model.people(first), self.model.people(second)
-            low, high = (curve.value(self.model.scores(each)[:, 0]) for each in (first, second))
             fine = self.model.space.holds(people[0]) & self.model.space.holds(people[1])
-            gaps = np.where(fine, high - low, -np.inf)
+            gaps = np.where(fine, self.differences(first, second), -np.inf)
             k = int(gaps.argmax())
             if not gaps[k] > best:
-                return best, people[0][-1], people[1][-1]
+                return
             best, at = float(gaps[k]), tried[k]
+            if best > self.found:
+                self.found, self.pair = best, (people[0][k], people[1][k])
+
+    def differences(self, first: IntArray, second: IntArray) -> FloatArray:
+        """How much the outputs of people given by nodes rise, or their total variations."""
+        low, high = self.model.scores(first), self.model.scores(second)
+        if self.model.curve is None:
+            return np.asarray(np.abs(softmax_of_rows(high) - softmax_of_rows(low)).sum(axis=1) / 2)
+        return np.asarray((self.model.curve.value(high) - self.model.curve.value(low))[:, 0])
 
 
 def prove_interactions(model: InteractionModel, exchanged: Sequence[int], limits: Limits) -> Proof:
-    """The largest rise over corners and, for one score, a search over boxes of the other columns."""
-    names = " for a sum of products of columns, which is linear in each number"
-    if model.space.rules:
-        names += "; the rules of the domain were not used"
-    if model.curve is None:
-        n_scores = model.tables[()].shape[-1]
-        unit = np.eye(n_scores)
-        searches = [_Search(model, exchanged, unit[k] - unit[m]) for k in range(n_scores) for m in range(k)]
-        most = max(float(each.rises(each.whole).max()) for each in searches)
-        return Proof(float(np.tanh((most + 4 * model.rounding) / 4)) * _OUTWARDS + 2.0**-50, "closed form" + names, [])
-    proven, n_boxes, pairs, stopped = _bounded(_Search(model, exchanged, np.ones(1)), model.curve, limits)
-    how = f"{counted(n_boxes, 'box', 'boxes')} of people bounded" + names
-    return Proof(proven * _OUTWARDS + 2.0**-50, how, pairs, n_boxes, stopped=stopped)
-
-
-def _bounded(
-    search: _Search, curve: Curve, limits: Limits
-) -> tuple[float, int, list[tuple[FloatArray, FloatArray]], bool]:
-    """Best-first search: upper bound, boxes, the best pair of people, and whether the limits ended it."""
-    begun, n_boxes = time.process_time(), 0
-    room = 2 * search.model.rounding
-    rises = np.asarray(curve.largest(np.maximum(0.0, search.rises(search.whole) + room)))
-    np.fill_diagonal(rises, 0.0)
-    start = np.array([(first + last) // 2 for first, last in search.whole])
-    order = np.dstack(np.unravel_index(np.argsort(-rises, axis=None, kind="stable"), rises.shape))[0]
-    heap: list[tuple[float, int, tuple[int, int], Box]] = [
-        (-float(rises[i, j]), n, (i, j), search.whole) for n, (i, j) in enumerate(order.tolist())
-    ]
-    best, a, b = search.climb(curve, heap[0][2], start)
-    done, count, stopped = 0.0, len(heap), False
-    while heap:
-        top = -heap[0][0]
-        limits.tell(best, top)
-        if top <= max(best, done) + limits.tolerance / 2:
-            break
-        stopped = limits.max_boxes is not None and n_boxes >= limits.max_boxes
-        stopped |= limits.max_seconds is not None and time.process_time() - begun > limits.max_seconds
-        if stopped:
-            break
-        _, number, pair, box = heapq.heappop(heap)
-        parts = [box] if number < len(order) else search.halves(pair, box)  # the first bound is of the rise alone
-        if not parts:
-            done = max(done, top)
-            continue
-        for part in parts:
-            n_boxes += 1
-            value = min(top, search.bound(curve, pair, part))
-            heapq.heappush(heap, (-value, count, pair, part))
-            count += 1
-        if n_boxes % 64 < 2:
-            middle = np.array([(first + last) // 2 for first, last in parts[-1]])
-            better = search.climb(curve, pair, middle)
-            best, a, b = max((best, a, b), better, key=lambda each: each[0])
-    top = -heap[0][0] if heap else 0.0
-    return max(top, done, 0.0), n_boxes, [(a, b)], stopped
+    """A search over pairs of corners, and boxes of the other columns."""
+    boxes = _CornerBoxes(model, exchanged)
+    searched = search_boxes(boxes, limits)
+    how = (
+        f"{counted(searched.n_boxes, 'box', 'boxes')} of people bounded for a sum of products of columns, which is "
+        "linear in each number"
+    )
+    return by_boxes(model.space.claim(exchanged), searched, how, model.space.possible([boxes.pair]))

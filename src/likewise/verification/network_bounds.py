@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,46 +9,60 @@ import numpy as np
 
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import counted
-from likewise.verification.base import Limits, Proof
+from likewise.inspection.additive_scores import LOGIT
+from likewise.kernel.proof import Proof, by_boxes
 from likewise.verification.network_model import NetworkModel
-from likewise.verification.tree_problem import Variables
+from likewise.verification.outputs import Outputs
+from likewise.verification.search import Bounded, Limits, search_boxes
+from likewise.verification.tree_problem import RuledBoxes, Variables
 
 _ROUNDING = 2.0**-40  # of the sum of all absolute values on the way: far more than what rounding adds
 
 
-class _Bounder:
-    """Bounds of the difference of two copies over boxes."""
+class _NetworkBoxes:
+    """Boxes of ranges of all columns, two for exchanged ones, with bounds of the difference of two copies."""
 
-    def __init__(self, model: NetworkModel, exchanged: Sequence[int], output: FloatArray) -> None:
-        self.model = model
-        self.variables = Variables.of(model.ranges, exchanged)  # type: ignore[arg-type]
+    def __init__(self, model: NetworkModel, exchanged: Sequence[int], found: float = -np.inf) -> None:
+        self.model, self.found, self.n_boxes = model, found, 0
+        self.variables = Variables.of(model.ranges, exchanged)
         self.start = self.variables.start
+        self.rules = RuledBoxes(self.variables, model.ranges, model.space.rules)
         self.ends = [
             np.concatenate([part[i] for i in self.variables.column]) for part in (model.first_low, model.first_high)
         ]
         self.least, self.most = np.minimum(*self.ends), np.maximum(*self.ends)
-        # The last layer as one score.
-        self.weights = [*model.weights[:-1], model.weights[-1] @ output[:, None]]
-        self.biases = [*model.biases[:-1], model.biases[-1] @ output[:, None]]
+        # The last layer as the directions that the outputs depend on; numbers as shares of their range.
+        self.outputs = Outputs(model.link, model.weights[-1].shape[1])
+        width = 1.0
+        if not model.space.probable and model.space.output_range is not None:
+            width = float(np.ptp(model.space.output_range))
+        last = self.outputs.directions.T / width
+        self.weights = [*model.weights[:-1], model.weights[-1] @ last]
+        self.biases = [*model.biases[:-1], model.biases[-1] @ last]
         self.of_side = [np.isin(self.variables.side, (side, 2)) for side in (0, 1)]
         self.own = [self.variables.side == side for side in (0, 1)]
-        size = (
-            np.abs(model.bias)
-            + np.add.reduceat(  # of any sum computed for any input
-                np.maximum.reduceat(np.maximum(np.abs(self.least), np.abs(self.most)), self.start[:-1], axis=0),
-                [0],
-                axis=0,
-            )[0]
-        )
+        largest = np.maximum.reduceat(np.maximum(np.abs(self.least), np.abs(self.most)), self.start[:-1], axis=0)
+        size = np.abs(model.bias) + largest.sum(axis=0)  # of any sum computed for any input
         self.rooms = [_ROUNDING * (1 + size)]
         for W, b in zip(self.weights, self.biases, strict=True):
             size = size @ np.abs(W) + np.abs(b)
             self.rooms.append(_ROUNDING * (1 + size))
 
-    def bound(self, box: BoolArray, link: str) -> tuple[float, FloatArray]:
-        """Upper bound on the difference of the outputs, and the uncertainty due to each unit of the first layer."""
-        from likewise.verification.tree_kernels import IDENTITY, LOGISTIC, TANH, largest_difference
+    def first(self) -> list[Bounded]:
+        return [self._bounded(np.ones(int(self.start[-1]), dtype=bool))]
 
+    def cut(self, boxes: Sequence[Bounded]) -> list[list[Bounded]]:
+        return [[self._bounded(half) for half in self.halves(*box)] for _, box in boxes]
+
+    def _bounded(self, cells: BoolArray) -> Bounded:
+        self.n_boxes += 1
+        if not self.rules.feasible(cells):
+            return -np.inf, None
+        value, unit_open = self.bound(cells)
+        return value, (cells, unit_open)
+
+    def bound(self, box: BoolArray) -> tuple[float, FloatArray]:
+        """Upper bound on the difference of the outputs, and the uncertainty due to each unit of the first layer."""
         which = np.flatnonzero(box)
         variable = np.searchsorted(self.start, which, side="right") - 1
         offsets = np.searchsorted(variable, np.arange(len(self.start) - 1))
@@ -89,14 +101,40 @@ class _Bounder:
             W = self.weights[layer]
             gap_low, gap_high = self._back(slopes, W, first_low, first_high, h_low, h_high)
             gap_low, gap_high = gap_low - self.rooms[layer + 1], gap_high + self.rooms[layer + 1]
-        d = float(gap_high[0])
-        a, b = limits[0][-1], limits[1][-1]
-        d = min(d, float(b[1][0] - a[0][0]))
-        room = 4 * float(self.rooms[-1][0])
+        (a_low, a_high), (b_low, b_high) = limits[0][-1], limits[1][-1]
+        room = 4 * self.rooms[-1]
+        change = np.minimum(gap_high, b_high - a_low) + room
+        if self.model.link == "logistic":
+            value = LOGIT.rise(*(float(each[0]) for each in (change, a_low - room, a_high + room, b_high + room)))
+        else:
+            value = float(self.outputs.largest(change[None], (a_high + room)[None], (b_high + room)[None])[0])
         influence = np.abs(self.weights[0]) @ np.ones(self.weights[0].shape[1])
-        code = {"identity": IDENTITY, "logistic": LOGISTIC, "tanh": TANH}[link]
-        value = largest_difference(code, d + room, float(a[0][0]) - room, float(a[1][0]) + room, float(b[1][0]) + room)
-        return float(value), open_ * influence
+        return value, open_ * influence
+
+    def halves(self, box: BoolArray, unit_open: FloatArray) -> list[BoolArray]:
+        """A box cut in the variable that leaves most open; exchanged ones come first, as they matter most."""
+        start, sides = self.start, self.variables.side
+        best, chosen = -1.0, -1
+        for v in range(len(start) - 1):
+            cells = np.flatnonzero(box[start[v] : start[v + 1]]) + start[v]
+            if len(cells) < 2:
+                continue
+            spread = self.most[cells].max(axis=0) - self.least[cells].min(axis=0)
+            score = float(spread @ (unit_open + 1e-9)) * (100.0 if sides[v] != 2 else 1.0)
+            if score > best:
+                best, chosen = score, v
+        if chosen < 0:
+            return []
+        cells = np.flatnonzero(box[start[chosen] : start[chosen + 1]]) + start[chosen]
+        if not self.model.ranges[int(self.variables.column[chosen])].ordered:
+            middle = (self.ends[0][cells] + self.ends[1][cells]) / 2
+            centred = (middle - middle.mean(axis=0)) * np.sqrt(unit_open + 1e-9)
+            direction = np.linalg.svd(centred, full_matrices=False)[2][0]
+            cells = cells[np.argsort(centred @ direction, kind="stable")]
+        halves = box.copy(), box.copy()
+        halves[0][cells[len(cells) // 2 :]] = False
+        halves[1][cells[: len(cells) // 2]] = False
+        return list(halves)
 
     def _back(
         self,
@@ -201,97 +239,11 @@ def _lines(
     return up_k, up_c, low_k, low_c
 
 
-def prove_network(model: NetworkModel, exchanged: Sequence[int], limits: Limits, lowest: float) -> Proof:
-    """Best-first search over boxes; `lowest` is a difference that was found: boxes below it are pruned."""
-    n_scores = model.weights[-1].shape[1]
-    if model.link == "softmax":
-        outputs = [np.eye(n_scores)[k] - np.eye(n_scores)[m] for k in range(n_scores) for m in range(k)]
-        kind = "tanh"
-    else:
-        outputs, kind = [np.ones(1)], model.link
-    share = 1.0
-    if model.link == "identity":
-        low, high = model.space.output_range or (0.0, 1.0)
-        share = high - low
-    proven, n_boxes, history, stopped = 0.0, 0, [], False
-    for output in outputs:
-        part, boxes, steps, early = _search(
-            _Bounder(model, exchanged, output),
-            kind,
-            limits.shared(len(outputs)),
-            lowest * share,
-            limits.tolerance * share,
-        )
-        proven, n_boxes, stopped = max(proven, part), n_boxes + boxes, stopped or early
-        history += steps
-    proven = proven / share * (1 + 2.0**-40) + 2.0**-50  # rounding of the link
-    if model.link != "identity":
-        proven = min(1.0, proven)
+def prove_network(model: NetworkModel, exchanged: Sequence[int], limits: Limits, found: float) -> Proof:
+    """Search over boxes; `found` is a difference of the model's own answers: boxes below it are not cut."""
+    searched = search_boxes(_NetworkBoxes(model, exchanged, found), limits)
     how = (
-        f"{counted(n_boxes, 'box', 'boxes')} of people bounded, by linear bounds of the difference of two copies of "
-        "the network"
+        f"{counted(searched.n_boxes, 'box', 'boxes')} of people bounded, by linear bounds of the difference of two "
+        "copies of the network"
     )
-    return Proof(proven, how, [], n_boxes, tuple((n, lowest, value / share) for n, value in history), stopped)
-
-
-def _search(
-    bounder: _Bounder, link: str, limits: Limits, lowest: float, tolerance: float
-) -> tuple[float, int, list[tuple[int, float]], bool]:
-    begun, n_boxes = time.process_time(), 1
-    box = np.ones(int(bounder.start[-1]), dtype=bool)
-    value, unit_open = bounder.bound(box, link)
-    heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-value, 0, box, unit_open)]
-    done, stopped = -np.inf, False  # not `lowest`, so that an unsound bound shows
-    history = [(1, value)]
-    while heap:
-        top = -heap[0][0]
-        if top < history[-1][1]:
-            history.append((n_boxes, top))
-        if top <= max(lowest, done) + tolerance:
-            break
-        limits.tell(lowest, top)
-        stopped = limits.max_boxes is not None and n_boxes >= limits.max_boxes
-        stopped |= limits.max_seconds is not None and time.process_time() - begun > limits.max_seconds
-        if stopped:
-            break
-        negative, _, box, unit_open = heapq.heappop(heap)
-        halves = _halves(bounder, box, unit_open)
-        if halves is None:
-            done = max(done, -negative)
-            continue
-        for half in halves:
-            n_boxes += 1
-            value, left = bounder.bound(half, link)
-            value = min(value, -negative)
-            if value <= lowest + tolerance:
-                done = max(done, value)
-            else:
-                heapq.heappush(heap, (-value, n_boxes, half, left))
-    top = -heap[0][0] if heap else done
-    return max(top, done), n_boxes, history, stopped
-
-
-def _halves(bounder: _Bounder, box: BoolArray, unit_open: FloatArray) -> tuple[BoolArray, BoolArray] | None:
-    """Split the variable with the most uncertainty: exchanged columns first, as the difference depends on them most."""
-    start, sides = bounder.start, bounder.variables.side
-    best, chosen = -1.0, -1
-    for v in range(len(start) - 1):
-        cells = np.flatnonzero(box[start[v] : start[v + 1]]) + start[v]
-        if len(cells) < 2:
-            continue
-        spread = bounder.most[cells].max(axis=0) - bounder.least[cells].min(axis=0)
-        score = float(spread @ (unit_open + 1e-9)) * (100.0 if sides[v] != 2 else 1.0)
-        if score > best:
-            best, chosen = score, v
-    if chosen < 0:
-        return None
-    cells = np.flatnonzero(box[start[chosen] : start[chosen + 1]]) + start[chosen]
-    if not bounder.model.ranges[int(bounder.variables.column[chosen])].ordered:
-        middle = (bounder.ends[0][cells] + bounder.ends[1][cells]) / 2
-        centred = (middle - middle.mean(axis=0)) * np.sqrt(unit_open + 1e-9)
-        direction = np.linalg.svd(centred, full_matrices=False)[2][0]
-        cells = cells[np.argsort(centred @ direction, kind="stable")]
-    halves = box.copy(), box.copy()
-    halves[0][cells[len(cells) // 2 :]] = False
-    halves[1][cells[: len(cells) // 2]] = False
-    return halves
+    return by_boxes(model.space.claim(exchanged), searched, how)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from likewise._typing import FloatArray
@@ -17,27 +17,10 @@ from likewise.exceptions import UnprovableError
 from likewise.inspection.feature_sources import Preprocessing
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
+from likewise.verification.outputs import softmax_of_rows
+from likewise.verification.tree_problem import Cells
 
 _RANGES = 32  # into which a column of numbers is divided
-
-
-@dataclass(frozen=True, eq=False)
-class NumberRanges:
-    """Ranges of the values of one column; a category is a range of one value.
-
-    Attributes
-    ----------
-    low, high : ndarray of shape (n_ranges,)
-        Encoded values at both ends.
-    ordered : bool
-    """
-
-    low: FloatArray
-    high: FloatArray
-    ordered: bool
-
-    def __len__(self) -> int:
-        return len(self.low)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +30,8 @@ class NetworkModel:
     Attributes
     ----------
     space : InputSpace
-    ranges : list of NumberRanges
+    ranges : list of Cells
+        Ranges of the values of each column; a category is a range of one value.
     first_low, first_high : list of ndarray of shape (n_ranges, n_units)
         What the lower and the upper end of each range of a column add to the first layer.
     weights, biases : list of ndarray
@@ -56,7 +40,7 @@ class NetworkModel:
     """
 
     space: InputSpace
-    ranges: list[NumberRanges]
+    ranges: list[Cells]
     first_low: list[FloatArray]
     first_high: list[FloatArray]
     bias: FloatArray
@@ -97,40 +81,26 @@ class NetworkModel:
             features = np.asarray(preprocessing(space.given(space.rows[:1])), dtype=np.float64)
             base = base + features[0, constant] @ weights[0][constant]
         ranges = [_ranges(space, i, preprocessing, where) for i in range(len(space.names))]
-        lows = [added(i, part.low) for i, part in enumerate(ranges)]
-        highs = [added(i, part.high) for i, part in enumerate(ranges)]
-        _confirm(space, preprocessing, weights, biases)
+        lows, highs = ([added(i, part.ends[side]) for i, part in enumerate(ranges)] for side in (0, 1))
+
+        def outputs(rows: FloatArray) -> FloatArray:
+            z = np.asarray(preprocessing(space.given(rows)), dtype=np.float64)
+            for W, b in zip(weights[:-1], biases[:-1], strict=True):
+                z = np.maximum(z @ W + b, 0)
+            z = z @ weights[-1] + biases[-1]
+            if net.out_activation_ == "softmax":
+                return softmax_of_rows(z)
+            return np.asarray(expit(z) if net.out_activation_ == "logistic" else z)
+
+        space.confirm(outputs, "the function of its weights that was expected")
         return cls(space, ranges, lows, highs, base, weights[1:], biases[1:], links[net.out_activation_])
 
 
-def _confirm(
-    space: InputSpace, preprocessing: Preprocessing, weights: list[FloatArray], biases: list[FloatArray]
-) -> None:
-    """Raise if the model's own outputs differ from those of the weights read from it."""
-    rows = space.rows[:: max(1, len(space.rows) // 500)]
-    z = np.asarray(preprocessing(space.given(rows)), dtype=np.float64)
-    for layer, (W, b) in enumerate(zip(weights, biases, strict=True)):
-        z = z @ W + b
-        z = np.maximum(z, 0) if layer < len(weights) - 1 else z
-    answers, probable = space.answers(rows)
-    if z.shape[1] > 1:
-        expected = softmax(z, axis=1) / 2
-    elif probable:
-        expected = expit(z)
-    else:
-        low, high = space.output_range or (0.0, 1.0)
-        expected = (z - (low if space.output_range else 0.0)) / (high - low)
-    if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-7, atol=1e-9):
-        raise UnprovableError(
-            f"the outputs of {type(space.model).__name__} are not the function of its weights that was expected"
-        )
-
-
-def _ranges(space: InputSpace, column: int, preprocessing: Preprocessing, where: list[int]) -> NumberRanges:
+def _ranges(space: InputSpace, column: int, preprocessing: Preprocessing, where: list[int]) -> Cells:
     held = space.held[column]
     if isinstance(held, CategoricalDomain):
         codes = space.codes(column)
-        return NumberRanges(codes, codes, False)
+        return _cells(codes, np.full(len(codes), np.nan), np.full(len(codes), np.nan), ordered=False)
     own = [s for s in preprocessing.sources if s is not None and where[s.column] == column]
     # The ends of a range bound what it adds.
     bounded = all(s.linear for s in own) or (len(own) == 1 and own[0].monotone)
@@ -148,4 +118,8 @@ def _ranges(space: InputSpace, column: int, preprocessing: Preprocessing, where:
         low, high = ends[:-1], ends[1:]
     if held.blank:
         low, high = np.append(low, np.nan), np.append(high, np.nan)
-    return NumberRanges(low, high, True)
+    return _cells(low, low, high, ordered=True)
+
+
+def _cells(values: FloatArray, low: FloatArray, high: FloatArray, *, ordered: bool) -> Cells:
+    return Cells(values, low, high, np.zeros((0, len(values)), dtype=bool), ordered)

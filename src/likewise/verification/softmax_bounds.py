@@ -7,69 +7,20 @@ many columns there are. Boxes of these differences, and of the values of the exc
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 from scipy.special import softmax
 
 from likewise._typing import FloatArray, IntArray
-from likewise.verification.base import Limits
+from likewise.kernel.proof import Searched
+from likewise.verification.outputs import largest_variation, sets_of
+from likewise.verification.search import Bounded, Limits, search_boxes
 
 _ENUMERATED = 1e6  # pairs of people
 _AT_ONCE = 256  # boxes that are cut together
-_MOST_BOXES = 200_000  # that are kept
-_OUTWARDS = 1 + 2.0**-40
-
-
-def largest_variation(one: FloatArray, other: FloatArray, change: FloatArray) -> FloatArray:
-    """Upper bounds of the total variation of two softmax outputs, by limits on differences of scores.
-
-    For each set A of classes the log-odds of A are limited for both people, and so is their change: with the shares q
-    within A and r outside it, it is ``log sum_k q_k / sum_l r_l exp(change_l - change_k)``.
-
-    Parameters
-    ----------
-    one, other, change : ndarray of shape (n, m, m)
-        ``score_k - score_l`` is at most ``[:, k, l]``, for either person and for the change from one to the other.
-    """
-    m = one.shape[1]
-    best = np.zeros(len(one))
-    for size in range(1, m):
-        for inside in map(list, combinations(range(m), size)):
-            outside = [k for k in range(m) if k not in inside]
-            rows, columns = np.ix_(inside, outside)
-            own, its, back, rise = (each[:, rows, columns] for each in (one, other, np.swapaxes(one, 1, 2), change))
-            least = np.log((1 / np.exp(back).sum(axis=2)).sum(axis=1))
-            most = np.log((1 / np.exp(-own).sum(axis=2)).sum(axis=1))
-            top = np.log((1 / np.exp(-its).sum(axis=2)).sum(axis=1))
-            least_outside = -_most_mean(-np.exp(-rise), one, outside)
-            d = np.log(_most_mean(1 / least_outside[:, None], one, inside)[:, 0])
-            best = np.maximum(best, _rise(d, least, most, top))
-    return best
-
-
-def _most_mean(values: FloatArray, limits: FloatArray, members: list[int]) -> FloatArray:
-    """Largest mean of values (n, n_rows, n_members) over classes, weighted by any shares that they can have."""
-    rows, columns = np.ix_(members, members)
-    own = limits[:, rows, columns]
-    low, high = 1 / np.exp(np.swapaxes(own, 1, 2)).sum(axis=2), 1 / np.exp(-own).sum(axis=2)
-    order = np.argsort(-values, axis=2)
-    sorted_values = np.take_along_axis(values, order, axis=2)
-    floor, room = (np.take_along_axis(np.broadcast_to(each[:, None], values.shape), order, axis=2)
-                   for each in (low, high - low))  # fmt: skip
-    left = np.maximum(0.0, 1 - low.sum(axis=1))[:, None, None]
-    before = np.cumsum(room, axis=2) - room
-    return np.asarray(((floor + np.clip(left - before, 0.0, room)) * sorted_values).sum(axis=2))
-
-
-def _rise(d: FloatArray, low: FloatArray, high: FloatArray, top: FloatArray) -> FloatArray:
-    """`Curve.rise` of the logistic link, for many at once."""
-    a = np.clip(-d / 2, low, np.maximum(low, high))
-    a = np.where(a + d > top, np.maximum(low, top - d), a)
-    rise = 1 / (1 + np.exp(-np.minimum(a + d, top))) - 1 / (1 + np.exp(-a))
-    return np.where(d > 0, np.maximum(rise, 0.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +64,7 @@ class SoftmaxProblem:
             v = (v[:, None] + values[:, 0]).reshape(-1, v.shape[1])
         p = softmax(t[:, None] + v, axis=2)
         most = max(float(np.abs(p[:, k, None] - p).sum(axis=2).max()) / 2 for k in range(len(v)))
-        return most * _OUTWARDS + 2 * self.rounding + 2.0**-45
+        return most + 2 * self.rounding
 
     def largest(self, directions: FloatArray) -> FloatArray:
         """Largest values of linear functions of t, shape (n, m) to (n,)."""
@@ -123,7 +74,7 @@ class SoftmaxProblem:
         return np.asarray(total)
 
 
-class _Search:
+class _ScoreBoxes:
     """Boxes: ranges of ``t_k - t_0``, and of the positions of v and w on lines of each exchanged column."""
 
     def __init__(self, problem: SoftmaxProblem) -> None:
@@ -131,15 +82,37 @@ class _Search:
         m = self.m
         pairs = np.eye(m)[:, None] - np.eye(m)[None]
         self.limits = problem.largest(pairs.reshape(-1, m)).reshape(m, m)
-        sets = [np.isin(np.arange(m), each) for size in range(1, m) for each in combinations(range(m), size)]
+        sets = [np.isin(np.arange(m), each) for each in sets_of(m)]
         self.directions = np.array([each / each.sum() - ~each / (~each).sum() for each in sets])
         self.reach = problem.largest(self.directions)
-        single = [range(len(each)) for each in problem.parts]
-        self.lines = np.array(list(product(*single, *single)), dtype=np.int64).reshape(-1, 2, self.c)
-        n = len(self.lines)
+        self.found, self.n_boxes = -np.inf, 0
+
+    def first(self) -> list[Bounded]:
+        single = [range(len(each)) for each in self.problem.parts]
+        lines = np.array(list(product(*single, *single)), dtype=np.int64).reshape(-1, 2, self.c)
+        n = len(lines)
         low = np.concatenate([np.tile(-self.limits[0, 1:], (n, 1)), np.zeros((n, 2 * self.c))], axis=1)
         high = np.concatenate([np.tile(self.limits[1:, 0], (n, 1)), np.ones((n, 2 * self.c))], axis=1)
-        self.low, self.high = low, np.maximum(low, high)
+        return self.bounded(lines, low, np.maximum(low, high))
+
+    def cut(self, boxes: Sequence[Bounded]) -> list[list[Bounded]]:
+        """Each cut in two where it is widest."""
+        lines, low, high = (np.array(part) for part in zip(*(box for _, box in boxes), strict=True))
+        widest = self.widths(lines, low, high).argmax(axis=1)
+        each = np.arange(len(lines))
+        middle = (low[each, widest] + high[each, widest]) / 2
+        first, second = high.copy(), low.copy()
+        first[each, widest] = second[each, widest] = middle
+        halves = ((lines, lines), (low, second), (first, high))
+        parts = self.bounded(*map(np.concatenate, halves))
+        return [[parts[i], parts[len(boxes) + i]] for i in range(len(boxes))]
+
+    def bounded(self, lines: IntArray, low: FloatArray, high: FloatArray) -> list[Bounded]:
+        """Boxes with their bounds; their centres are tried."""
+        self.n_boxes += len(lines)
+        self.found = max(self.found, float(self.values(lines, low, high).max()))
+        values = self.bounds(lines, low, high).tolist()
+        return list(zip(values, zip(lines, low, high, strict=True), strict=True))
 
     def ends(self, lines: IntArray, at: FloatArray) -> FloatArray:
         """What v and w are for positions on lines, shape (n, 2, m)."""
@@ -193,43 +166,6 @@ class _Search:
         return np.asarray((high - low) * scale)
 
 
-def bound_softmax(problem: SoftmaxProblem, limits: Limits) -> tuple[float, int, bool]:
-    """Upper bound, boxes, and whether the limits ended the search."""
-    begun, search = time.process_time(), _Search(problem)
-    lines, low, high = search.lines, search.low, search.high
-    bounds, n_boxes = search.bounds(lines, low, high), len(lines)
-    best, done, stopped = float(search.values(lines, low, high).max()), 0.0, False
-    while True:
-        open_ = bounds > best + limits.tolerance / 2
-        done = max(done, float(bounds[~open_].max(initial=0.0)))
-        lines, low, high, bounds = lines[open_], low[open_], high[open_], bounds[open_]
-        if not len(bounds):
-            break
-        top = float(bounds.max())
-        limits.tell(best, top)
-        stopped = limits.max_boxes is not None and n_boxes >= limits.max_boxes
-        stopped |= limits.max_seconds is not None and time.process_time() - begun > limits.max_seconds
-        stopped |= len(bounds) > _MOST_BOXES
-        if stopped:
-            return max(top, done) * _OUTWARDS + 2.0**-45, n_boxes, True
-        chosen = np.zeros(len(bounds), dtype=bool)
-        chosen[np.argsort(-bounds, kind="stable")[:_AT_ONCE]] = True
-        parts = _halves(search, lines[chosen], low[chosen], high[chosen])
-        value = np.minimum(search.bounds(*parts), np.tile(bounds[chosen], 2))
-        best = max(best, float(search.values(*parts).max()))
-        n_boxes += len(value)
-        lines, low, high = (np.concatenate([a[~chosen], b]) for a, b in zip((lines, low, high), parts, strict=True))
-        bounds = np.concatenate([bounds[~chosen], value])
-    return done * _OUTWARDS + 2.0**-45, n_boxes, False
-
-
-def _halves(
-    search: _Search, lines: IntArray, low: FloatArray, high: FloatArray
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Boxes cut in two where they are widest."""
-    widest = search.widths(lines, low, high).argmax(axis=1)
-    each = np.arange(len(lines))
-    middle = (low[each, widest] + high[each, widest]) / 2
-    first, second = high.copy(), low.copy()
-    first[each, widest] = second[each, widest] = middle
-    return np.concatenate([lines, lines]), np.concatenate([low, second]), np.concatenate([first, high])
+def bound_softmax(problem: SoftmaxProblem, limits: Limits) -> Searched:
+    """Upper bound of the total variation, by boxes."""
+    return search_boxes(_ScoreBoxes(problem), limits, at_once=_AT_ONCE)

@@ -1,233 +1,204 @@
-"""How much exchanging columns can change a sum of trees: best-first search over boxes, with a bound for each."""
+"""How much exchanging columns can change a sum of trees: boxes of cells, with a bound for each."""
 
 from __future__ import annotations
 
-import heapq
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.verification.tree_problem import TreeProblem, Variables, pieces_of
+from likewise.kernel.proof import Searched
+from likewise.verification.search import Bounded, Limits, search_boxes
+from likewise.verification.tree_problem import RuledBoxes, TreeProblem, Variables, pieces_of
 
 if TYPE_CHECKING:
     from likewise.verification.tree_merging import TreeMerger
 
-_LINKS = {"identity": 0, "logistic": 1, "tanh": 2}
-_OUTWARDS = 1 + 2.0**-40  # more than the relative rounding errors of sums and links
+_MERGE_AFTER = 2000  # boxes after which trees are merged where a bound is more than twice the best value found
+_CUTS = 4  # of a box that are compared
 
 
-@dataclass(frozen=True, eq=False)
-class TreeBound:
-    """The result of a search.
+class Costs(NamedTuple):
+    """Least distances between the cells of both people in exchanged columns.
 
     Attributes
     ----------
-    found : float
-        The largest difference found at a point, by the trees as read.
-    cells_a, cells_b : ndarray of shape (n_columns,)
-        That point.
-    proven : float
-        No point has a larger difference.
-    n_boxes : int
-        Boxes that were bounded.
-    seconds : float
-        Processor time.
-    history : list of (int, float, float)
-        Boxes, found and proven, each time one of them improved.
-    stopped : bool
-        Whether the limits ended the search.
+    table : ndarray
+        The distances of one column after the other; `start` has where each begins.
+    variables : ndarray of shape (n_columns, 2)
+        Those of both people.
     """
 
-    found: float
-    cells_a: IntArray
-    cells_b: IntArray
-    proven: float
-    n_boxes: int
-    seconds: float
-    history: list[tuple[int, float, float]]
-    stopped: bool
+    table: FloatArray
+    start: IntArray
+    variables: IntArray
 
-
-class _Search:
-    """Best-first search over boxes."""
-
-    def __init__(self, problem: TreeProblem, tolerance: float) -> None:
-        self.problem, self.tolerance = problem, tolerance
-        self.variables = Variables.of(problem.cells, problem.exchanged)
-        self.pieces = pieces_of(problem, self.variables)
-        self.link = _LINKS[problem.link]
-        self.start = self.variables.start
-        n_cells = int(self.start[-1])
+    @classmethod
+    def of(cls, problem: TreeProblem, variables: Variables) -> Costs:
+        """Those of a problem."""
         columns = [i for i in problem.exchanged if i in problem.distances]
-        pairs = [(self.variables.find(i, 0), self.variables.find(i, 1)) for i in columns]
-        self.cost_vars = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        pairs = [(variables.find(i, 0), variables.find(i, 1)) for i in columns]
         tables = [problem.distances[i].ravel() for i in columns]
-        self.costs = np.concatenate([np.empty(0), *tables])
-        self.cost_start = np.concatenate([[0], np.cumsum([len(each) for each in tables])]).astype(np.int64)
-        self.rules = [self._rule(*rule) for rule in problem.rules]
-        self.nodes = self._flat_trees()
-        self.best, self.point = -np.inf, np.zeros(len(self.start) - 1, dtype=np.int64)
-        self.pruned = -np.inf
-        self.n_boxes = 0
-        self.everything = np.ones(n_cells, dtype=bool)
-
-    def _flat_trees(self) -> tuple[Any, ...]:
-        """All trees that count, in a few arrays."""
-        exchanged = set(self.problem.exchanged)
-        left, right, test, column, values, roots = [], [], [], [], [], []
-        rows = self.problem.rows
-        width = max((len(cells) for cells in self.problem.cells), default=1)
-        answers = np.zeros((len(rows), width), dtype=bool)
-        for i, (where, row) in enumerate(rows):
-            given = self.problem.cells[where].answers[row]
-            answers[i, : len(given)] = given
-        offset = 0
-        for tree in self.problem.trees:
-            reads = any(rows[each][0] in exchanged for each in tree.test[tree.left >= 0])
-            if not reads and self.problem.link != "logistic":
-                continue
-            leaf = tree.left < 0
-            left.append(np.where(leaf, -1, tree.left + offset))
-            right.append(np.where(leaf, -1, tree.right + offset))
-            test.append(tree.test)
-            column.append(np.array([-1 if each < 0 else rows[each][0] for each in tree.test]))
-            values.append(tree.values[:, 0])
-            roots.append(offset)
-            offset += len(leaf)
-        flat = [
-            np.concatenate([np.empty(0, dtype=np.int64), *part]).astype(np.int64)
-            for part in (left, right, test, column)
-        ]
-        return (
-            *flat,
-            answers,
-            np.concatenate([np.empty(0), *values]),
-            np.array(roots, dtype=np.int64),
+        ends = np.concatenate([[0], np.cumsum([len(each) for each in tables])])
+        return cls(
+            np.concatenate([np.empty(0), *tables]),
+            ends.astype(np.int64),
+            np.array(pairs, dtype=np.int64).reshape(-1, 2),
         )
 
-    def _rule(self, columns: list[int], added: Callable[[int, FloatArray], FloatArray], limit: float) -> Any:
-        """The smallest contribution of every cell to a rule, for either person."""
-        parts = []
-        for side in (0, 1):
-            lows = []
-            for i in columns:
-                variable, cells = self.variables.find(i, side), self.problem.cells[i]
-                ends = np.minimum(added(i, cells.low), added(i, cells.high))
-                ends = np.where(np.isnan(cells.low), added(i, cells.values), ends)
-                lows.append((variable, np.where(np.isnan(ends), -np.inf, ends)))  # a rule does not apply to blanks
-            parts.append(lows)
-        return parts, limit
 
-    def feasible(self, box: BoolArray) -> bool:
-        """Whether the box may contain two people who satisfy the rules."""
-        for parts, limit in self.rules:
-            for lows in parts:
-                least = 0.0
-                for variable, ends in lows:
-                    least += ends[box[self.start[variable] : self.start[variable + 1]]].min()
-                if least > limit:
-                    return False
-        return True
+class FlatTrees(NamedTuple):
+    """All trees that count, in a few arrays: of nodes, the answers of each test for each cell, and the roots."""
 
-    def bound(self, box: BoolArray) -> tuple[float, FloatArray]:
-        """Bound of a box after pruning cells that cannot improve on the best point; the box is changed in place."""
-        from likewise.verification.tree_kernels import bound_box
+    left: IntArray
+    right: IntArray
+    test: IntArray
+    column: IntArray
+    answers: BoolArray
+    values: FloatArray
+    roots: IntArray
 
-        pieces, start = self.pieces, self.start
-        cell_bound = np.empty(len(box))
+    @classmethod
+    def of(cls, problem: TreeProblem) -> FlatTrees:
+        """Those of a problem."""
+        rows, trees = problem.rows, problem.counted
+        answers = np.zeros((len(rows), max((len(cells) for cells in problem.cells), default=1)), dtype=bool)
+        for i, (where, row) in enumerate(rows):
+            given = problem.cells[where].answers[row]
+            answers[i, : len(given)] = given
+        columns = np.array([where for where, _ in rows] + [-1], dtype=np.int64)  # of a leaf, whose test is -1
+        offsets = np.cumsum([0, *(len(tree.left) for tree in trees)])
+        none = np.empty(0, dtype=np.int64)
+
+        def shifted(parts: Sequence[IntArray]) -> IntArray:
+            """Children by their places among the nodes of all trees."""
+            moved = [np.where(part < 0, -1, part + offset) for part, offset in zip(parts, offsets, strict=False)]
+            return np.concatenate([none, *moved])
+
+        test = np.concatenate([none, *(tree.test for tree in trees)]).astype(np.int64)
+        values = np.concatenate([np.empty((0, len(problem.baseline))), *(tree.values for tree in trees)])
+        left, right = shifted([tree.left for tree in trees]), shifted([tree.right for tree in trees])
+        return cls(left, right, test, columns[test], answers, values, offsets[:-1].astype(np.int64))
+
+
+class TreeBound(NamedTuple):
+    """What a search came to, and the cells of the two people at the best point it found, of each column."""
+
+    searched: Searched
+    cells_a: IntArray
+    cells_b: IntArray
+
+
+class Box(NamedTuple):
+    """Cells of all variables, the bounds of single ones, and whether trees were merged over it."""
+
+    cells: BoolArray
+    cell_bound: FloatArray
+    merged: bool = False
+
+
+class _TreeBoxes:
+    """Boxes of cells: one set for each column that both people share, and one for either person for the others."""
+
+    def __init__(self, problem: TreeProblem, gap: float, merge_after: int) -> None:
+        self.problem, self.gap, self.merge_after = problem, gap, merge_after
+        self.variables = Variables.of(problem.cells, problem.exchanged)
+        self.start = self.variables.start
+        self.pieces = pieces_of(problem, self.variables)
+        self.costs, self.trees = Costs.of(problem, self.variables), FlatTrees.of(problem)
+        self.rules = RuledBoxes(self.variables, problem.cells, problem.rules)
+        self.point = np.zeros(len(self.start) - 1, dtype=np.int64)
+        self.found, self.n_boxes, self.n_kept = -np.inf, 0, 0
+        self.everything = np.ones(int(self.start[-1]), dtype=bool)
+
+    def first(self) -> list[Bounded]:
+        self.climb(np.zeros(len(self.start) - 1, dtype=np.int64))
+        return self.bound(self.everything.copy())
+
+    def cut(self, boxes: Sequence[Bounded]) -> list[list[Bounded]]:
+        return [self._cut(bound, box) for bound, box in boxes]
+
+    def _cut(self, most: float, box: Box) -> list[Bounded]:
+        if self.n_boxes >= self.merge_after and self.found < most / 2 and not box.merged:
+            # Merging takes as long as cutting dozens of boxes, and pays where cutting left the bounds far apart.
+            self.n_boxes += 1
+            tighter = self.merged_bound(box.cells)
+            if tighter < most:
+                return [(tighter, box._replace(merged=True))]
+        if self.n_kept < 64 or self.n_kept % 16 == 0 or int(box.cells.sum()) == len(self.start) - 1:
+            self.climb(self.top(box.cell_bound))
+        best: list[Bounded] = []  # none for a single point: the bound is its value, but for rounding
+        best_key = (np.inf, np.inf)
+        for halves in self.splits(box)[:_CUTS]:
+            parts = [each for half in halves for each in self.bound(half)]
+            values = [min(value, most) for value, part in parts if part is not None]
+            key = max(values, default=-np.inf), sum(max(each, self.found) for each in values)
+            if not best or key < best_key:
+                best_key, best = key, parts
+        self.n_kept += sum(part is not None and value > self.found + self.gap for value, part in best)
+        return best
+
+    def bound(self, cells: BoolArray) -> list[Bounded]:
+        """A box without cells that cannot improve on the best point, and the bound of these."""
+        from likewise.verification.tree_kernels import box_bound, box_limits
+
+        cell_bound, left_out = np.empty(len(cells)), -np.inf
         while True:
             self.n_boxes += 1
-            if self.rules and not self.feasible(box):
-                return -np.inf, cell_bound
-            bound = bound_box(
-                box,
-                start,
-                pieces.tree_start,
-                pieces.a,
-                pieces.b,
-                pieces.con_start,
-                pieces.con_mask,
-                pieces.mask_var,
-                pieces.mask_start,
-                pieces.mask_cells,
-                self.link,
-                self.problem.rounding,
-                self.problem.baseline,
-                self.costs,
-                self.cost_start,
-                self.cost_vars,
-                cell_bound,
-            )
-            weak = box & (cell_bound <= self.best + self.tolerance)
-            if bound <= self.best + self.tolerance or not weak.any():
-                return float(bound), cell_bound
-            self.pruned = max(self.pruned, float(cell_bound[weak].max()))
-            box &= ~weak
+            if not self.rules.feasible(cells):
+                return [(-np.inf, None), (left_out, None)]
+            values = self.largest(box_limits(cells, self.start, self.pieces))
+            bound = float(box_bound(cells, self.start, values, self.costs, cell_bound))
+            weak = cells & (cell_bound <= self.found + self.gap)
+            if bound <= self.found + self.gap or not weak.any():
+                break
+            left_out = max(left_out, float(cell_bound[weak].max()))
+            cells &= ~weak
             # Pruning a few cells hardly changes the bound; pruning a tenth of them may.
-            if weak.sum() < 0.1 * box.sum():
-                return float(bound), np.where(box, cell_bound, -np.inf)
+            if weak.sum() < 0.1 * cells.sum():
+                cell_bound = np.where(cells, cell_bound, -np.inf)
+                break
+        return [(bound, Box(cells, cell_bound)), (left_out, None)]
 
-    def merged_bound(self, box: BoolArray) -> float:
+    def largest(self, limits: FloatArray) -> FloatArray:
+        """Largest differences of outputs, from limits of shape (n_limits, n)."""
+        from likewise.verification.tree_kernels import logistic_values
+
+        rounded = self.problem.rounded(limits.T)
+        if self.problem.link == "logistic":
+            return np.asarray(logistic_values(rounded.T))
+        n = len(self.problem.outputs.directions)
+        return self.problem.outputs.largest(*(rounded[:, k : k + n] for k in range(0, rounded.shape[1], n)))
+
+    def merged_bound(self, cells: BoolArray) -> float:
         """A tighter bound by merging trees; infinite if a distance is subtracted, or there is little to gain."""
-        from likewise.verification.tree_kernels import largest_difference
-
-        if len(self.cost_vars) or len(self.merger.trees) < 2:
+        if len(self.costs.variables) or len(self.merger.trees) < 2:
             return np.inf
-        d = self.merger.bound(box) + 2.0 * self.problem.rounding
-        # Without limits on the scores, the logistic link is taken where it is steepest.
-        return float(largest_difference(self.link, d, -np.inf, np.inf, np.inf)) if np.isfinite(d) else d
+        n = len(self.problem.outputs.directions)
+        change = np.array([[self.merger.bound(cells, k) for k in range(n)]])
+        change += 2 * self.problem.rounding * np.abs(self.problem.outputs.directions).sum(axis=1)
+        # Without limits on the scores, the link is taken where it is steepest.
+        return float(self.problem.outputs.largest(change)[0])
 
     @cached_property
     def merger(self) -> TreeMerger:
         """The trees as sets of bits."""
         from likewise.verification.tree_merging import TreeMerger
 
-        return TreeMerger(self.pieces, self.start)
+        return TreeMerger(self.pieces, self.start, len(self.problem.outputs.directions))
 
     def climb(self, point: IntArray) -> None:
         """Search for a better point from a given one; climbing may break the rules."""
-        self._climb(point.copy(), self.everything)
-        if self.rules:
-            self._climb(point.copy(), ~self.everything)
-
-    def _climb(self, point: IntArray, allowed: BoolArray) -> None:
         from likewise.verification.tree_kernels import climb
 
-        left, right, test, column, answers, values, roots = self.nodes
-        found = climb(
-            point,
-            allowed,
-            self.start,
-            self.variables.column,
-            self.variables.side,
-            left,
-            right,
-            test,
-            column,
-            answers,
-            values,
-            roots,
-            self.link,
-            self.problem.baseline,
-            self.costs,
-            self.cost_start,
-            self.cost_vars,
-            len(self.problem.cells),
-        )
-        if found > self.best and self.keeps_rules(point):
-            self.best, self.point = float(found), point
-
-    def keeps_rules(self, point: IntArray) -> bool:
-        if not self.rules:
-            return True
-        box = np.zeros(len(self.everything), dtype=bool)
-        box[self.start[:-1] + point] = True
-        return self.feasible(box)
+        for allowed in [self.everything, ~self.everything][: 1 + bool(self.problem.rules)]:
+            at, is_identity = point.copy(), self.problem.link == "identity"
+            shape = self.problem.baseline, self.costs, len(self.problem.cells)
+            found = climb(at, allowed, self.variables, self.trees, is_identity, *shape)
+            if found > self.found and self.rules.holds(at):
+                self.found, self.point = float(found), at
 
     def top(self, cell_bound: FloatArray) -> IntArray:
         """The cell of each variable with the largest bound."""
@@ -236,17 +207,14 @@ class _Search:
             dtype=np.int64,
         )
 
-    def is_point(self, box: BoolArray) -> bool:
-        """Whether a box holds one cell of each variable."""
-        return int(box.sum()) == len(self.start) - 1
-
-    def splits(self, box: BoolArray, cell_bound: FloatArray) -> list[tuple[BoolArray, BoolArray]]:
+    def splits(self, box: Box) -> list[tuple[BoolArray, BoolArray]]:
         """Ways to split a box by the cells of one variable, the most promising first."""
+        cells, cell_bound, _ = box
         found: list[tuple[float, int, tuple[BoolArray, BoolArray]]] = []
-        limit = self.best + self.tolerance if np.isfinite(self.best) else float(cell_bound[box].min())
+        limit = self.found + self.gap if np.isfinite(self.found) else float(cell_bound[cells].min())
         for v in range(len(self.start) - 1):
             a, b = int(self.start[v]), int(self.start[v + 1])
-            inside = np.flatnonzero(box[a:b])
+            inside = np.flatnonzero(cells[a:b])
             if len(inside) < 2:
                 continue
             u = cell_bound[a:b][inside]
@@ -259,7 +227,7 @@ class _Search:
             work = (left - limit) * np.log2(1 + n) + (right - limit) * np.log2(1 + len(u) - n)
             whole = (u.max() - limit) * np.log2(1 + len(u))
             i = int(work.argmin())
-            halves = box.copy(), box.copy()
+            halves = cells.copy(), cells.copy()
             for half, gone in zip(halves, (order[i + 1 :], order[: i + 1]), strict=True):
                 half[a + inside[gone]] = False
             found.append((float(work[i] - whole - (u.max() - u.mean()) * len(u)), v, halves))
@@ -268,114 +236,36 @@ class _Search:
 
 
 def bound_trees(
-    problem: TreeProblem,
-    *,
-    starts: Sequence[IntArray] = (),
-    tolerance: float = 1e-4,
-    max_boxes: int | None = None,
-    max_seconds: float | None = None,
-    n_tried: int = 4,
-    merge_after: int = 2000,
-    tell: Callable[[float, float], None] | None = None,
+    problem: TreeProblem, limits: Limits, starts: Sequence[IntArray] = (), *, merge_after: int = _MERGE_AFTER
 ) -> TreeBound:
-    """Search for the largest difference, and prove that there is no larger one.
+    """Search for the largest difference, and bound everybody's.
 
     Parameters
     ----------
     problem : TreeProblem
+    limits : Limits
     starts : sequence of ndarray of shape (n_variables,)
         Points to start from, one cell for each variable.
-    tolerance : float
-        The search ends when found and proven are this close.
-    max_boxes : int, optional
-        Boxes to bound at most; the result is the same on every machine.
-    max_seconds : float, optional
-        Processor time to use at most.
-    n_tried : int
-        Cuts of a box that are compared.
     merge_after : int
-        Boxes after which trees are merged (`tree_merging`) where a bound is more than twice the best value found.
-    tell : callable, optional
-        Called with the values found and proven as the search goes on.
+        Boxes after which trees are merged (`tree_merging`).
     """
-    begun = time.process_time()
-    search = _Search(problem, tolerance)
-    history: list[tuple[int, float, float]] = []
-    box = search.everything.copy()
+    boxes = _TreeBoxes(problem, limits.gap, merge_after)
     for point in starts:
-        search.climb(np.array(point, dtype=np.int64))
-    search.climb(np.zeros(len(search.start) - 1, dtype=np.int64))
-    bound, cell_bound = search.bound(box)
-    heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-bound, 0, box, cell_bound)]
-    count, proven, stopped = 1, bound, False
-    merged: set[int] = set()
-    while heap:
-        top = -heap[0][0]
-        now = max(top, search.best, search.pruned)
-        if not history or now < history[-1][2] or search.best > history[-1][1]:
-            history.append((search.n_boxes, search.best, now))
-        proven = now
-        if tell is not None:
-            tell(search.best, now)
-        if top <= search.best + tolerance:
-            break
-        stopped = max_boxes is not None and search.n_boxes >= max_boxes
-        stopped |= max_seconds is not None and time.process_time() - begun > max_seconds
-        if stopped:
-            break
-        bound, number, box, cell_bound = heapq.heappop(heap)
-        if search.n_boxes >= merge_after and search.best < -bound / 2 and number not in merged:
-            # Merging takes as long as cutting dozens of boxes, and pays where cutting left the bounds far apart.
-            merged.add(number)
-            search.n_boxes += 1
-            tighter = search.merged_bound(box)
-            if tighter < -bound:
-                heapq.heappush(heap, (-tighter, number, box, cell_bound))
-                continue
-        merged.discard(number)
-        if count < 64 or count % 16 == 0 or search.is_point(box):
-            search.climb(search.top(cell_bound))
-        best_children: list[tuple[float, BoolArray, FloatArray]] | None = None
-        best_key: tuple[float, float] | None = None
-        for halves in search.splits(box, cell_bound)[:n_tried]:
-            children = []
-            for part in halves:
-                value, bounds = search.bound(part)
-                children.append((min(value, -bound), part, bounds))
-            key = (max(each[0] for each in children), sum(max(each[0], search.best) for each in children))
-            if best_key is None or key < best_key:
-                best_key, best_children = key, children
-        if best_children is None:  # a single point: the bound is its value, but for rounding
-            search.pruned = max(search.pruned, -bound)
-            continue
-        for value, part, bounds in best_children:
-            if value <= search.best + tolerance:
-                search.pruned = max(search.pruned, value)
-            else:
-                heapq.heappush(heap, (-value, count, part, bounds))
-                count += 1
-    else:
-        proven = max(search.best, search.pruned)
-    variables = search.variables
-    first, second = (
-        np.array([search.point[variables.find(i, side)] for i in range(len(problem.cells))], dtype=np.int64)
-        for side in (0, 1)
-    )
-    proven = proven * _OUTWARDS + 2.0**-50 if np.isfinite(proven) else proven
-    history.append((search.n_boxes, search.best, proven))
-    seconds = time.process_time() - begun
-    return TreeBound(search.best, first, second, proven, search.n_boxes, seconds, history, stopped)
+        boxes.climb(np.array(point, dtype=np.int64))
+    return TreeBound(search_boxes(boxes, limits), *boxes.variables.split(boxes.point))
 
 
 def interval_bound(problem: TreeProblem) -> float:
     """A bound without a search: the sum of the spreads of all trees that read an exchanged column."""
-    from likewise.verification.tree_kernels import largest_difference
+    from likewise.verification.tree_kernels import logistic_values
 
-    exchanged, room = set(problem.exchanged), problem.rounding
-    d, low, high = 2 * room, problem.baseline - room, problem.baseline + room
-    for tree in problem.trees:
-        leaves = tree.values[tree.left < 0, 0]
-        low, high = low + float(leaves.min()), high + float(leaves.max())
-        if any(problem.rows[test][0] in exchanged for test in tree.test[tree.left >= 0]):
-            d += float(np.ptp(leaves))
-    return float(largest_difference(_LINKS[problem.link], d, low, high, high)) * _OUTWARDS + 2.0**-50
+    d = problem.outputs.directions
+    change, low, high = np.zeros((3, 1, len(d)))
+    for tree in problem.counted:
+        leaves = tree.values[tree.left < 0] @ d.T
+        low, high = low + leaves.min(axis=0), high + leaves.max(axis=0)
+        change = change + problem.reads(tree) * np.ptp(leaves, axis=0)
+    limits = problem.rounded(problem.limits(change, low, high, high))
+    if problem.link == "logistic":
+        return float(logistic_values(limits.T)[0])
+    return float(problem.outputs.largest(*np.split(limits, limits.shape[1] // len(d), axis=1))[0])

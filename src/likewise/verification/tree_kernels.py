@@ -16,9 +16,6 @@ from likewise._numba import njit
 
 _compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
 
-IDENTITY, LOGISTIC, TANH = 0, 1, 2
-D_HIGH, A_LOW, A_HIGH, B_HIGH = 0, 1, 2, 3
-
 
 @_compiled
 def sigmoid(z):  # type: ignore[no-untyped-def]
@@ -30,18 +27,14 @@ def sigmoid(z):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def largest_difference(link, d, a_low, a_high, b_high):  # type: ignore[no-untyped-def]
-    """Largest output of b above that of a, where ``b - a <= d``, ``a_low <= a <= a_high`` and ``b <= b_high``.
+def largest_difference(d, a_low, a_high, b_high):  # type: ignore[no-untyped-def]
+    """Largest ``sigma(b) - sigma(a)``, where ``b - a <= d``, ``a_low <= a <= a_high`` and ``b <= b_high``.
 
-    For the logistic link it is the largest ``sigma(min(a + d, b_high)) - sigma(a)``. Up to ``a = b_high - d`` this
-    rises until ``a = -d / 2`` and falls then; beyond it falls. `docs/theory.md` has the proof.
+    It is the largest ``sigma(min(a + d, b_high)) - sigma(a)``. Up to ``a = b_high - d`` this rises until ``a = -d / 2``
+    and falls then; beyond it falls. `docs/theory.md` has the proof.
     """
-    if link == IDENTITY:
-        return d
     if d <= 0.0:
         return 0.0
-    if link == TANH:
-        return math.tanh(d / 4.0)
     a = min(max(-d / 2.0, a_low), a_high)
     if a + d > b_high:
         a = max(a_low, b_high - d)
@@ -49,45 +42,21 @@ def largest_difference(link, d, a_low, a_high, b_high):  # type: ignore[no-untyp
 
 
 @_compiled
-def bound_box(  # type: ignore[no-untyped-def]
-    box,
-    start,
-    tree_start,
-    piece_a,
-    piece_b,
-    con_start,
-    con_mask,
-    mask_var,
-    mask_start,
-    mask_cells,
-    link,
-    rounding,
-    baseline,
-    costs,
-    cost_start,
-    cost_vars,
-    cell_bound,
-):
-    """Bound of a box, and of the box with one variable fixed to one cell, for all variables and cells.
+def box_limits(box, start, pieces):  # type: ignore[no-untyped-def]
+    """Upper limits of sums over all trees, of the box with one variable fixed to one cell, for all of them.
 
     Parameters
     ----------
     box : ndarray of bool, shape (n_cells,)
         Cells of all variables, one after the other; `start` has their limits.
-    tree_start, piece_a, piece_b, con_start, con_mask
-        Pieces of each tree, the leaves of both people, and the masks that a piece consists of.
-    mask_var, mask_start, mask_cells
-        Masks: the cells of one variable, as positions in `box`.
-    costs, cost_start, cost_vars
-        Least distance between the cells of both people in each exchanged column, and their two variables.
-    cell_bound : ndarray of shape (n_cells,)
-        Filled with the bounds of single cells; -inf outside the box.
+    pieces : Pieces
 
     Returns
     -------
-    float
-        The smallest over variables of the largest bound of their cells: each is a bound of the whole box.
+    ndarray of shape (n_limits, n_cells)
+        Of cells outside the box it means nothing.
     """
+    tree_start, limits, con_start, con_mask, mask_var, mask_start, mask_cells = pieces
     n_vars, n_cells = len(start) - 1, len(box)
     alive = np.zeros(len(mask_var), dtype=np.bool_)
     for m in range(len(mask_var)):
@@ -95,15 +64,15 @@ def bound_box(  # type: ignore[no-untyped-def]
             if box[mask_cells[i]]:
                 alive[m] = True
                 break
-    n_stats = 4 if link == LOGISTIC else 1
-    sums = np.zeros((n_stats, n_cells))
-    here = np.empty((n_stats, n_cells))
-    free = np.empty((n_stats, n_vars))
+    n_limits = limits.shape[1]
+    sums = np.zeros((n_limits, n_cells))
+    here = np.empty((n_limits, n_cells))
+    free = np.empty((n_limits, n_vars))
     limited = np.zeros(n_vars, dtype=np.int64)
     read = np.zeros(n_vars, dtype=np.int64)  # the last tree, counted from 1, that reads a variable
-    other = np.zeros((n_stats, n_vars))  # of trees that do not: the same for all of its cells
+    other = np.zeros((n_limits, n_vars))  # of trees that do not: the same for all of its cells
     seen, own = np.zeros(len(mask_var), dtype=np.int64), np.empty(len(mask_var), dtype=np.int64)
-    largest = np.empty((len(mask_var), n_stats))  # over the pieces of a tree with a mask: many share one
+    largest = np.empty((len(mask_var), n_limits))  # over the pieces of a tree with a mask: many share one
     for t in range(len(tree_start) - 1):
         free[:] = -np.inf
         n_own = 0
@@ -127,38 +96,61 @@ def bound_box(  # type: ignore[no-untyped-def]
                 if read[v] != t + 1:
                     read[v] = t + 1
                     here[:, start[v] : start[v + 1]] = -np.inf
-            for s in range(n_stats):
-                # All four are maxima: of d, -a, a and b.
-                if s == D_HIGH:
-                    value = piece_b[q] - piece_a[q]
-                elif s == A_LOW:
-                    value = -piece_a[q]
-                elif s == A_HIGH:
-                    value = piece_a[q]
-                else:
-                    value = piece_b[q]
+            for s in range(n_limits):
+                value = limits[q, s]
                 for v in range(n_vars):
                     if limited[v] != q + 1 and value > free[s, v]:
                         free[s, v] = value
                 for c in range(con_start[q], con_start[q + 1]):
                     largest[con_mask[c], s] = max(value, largest[con_mask[c], s])
         for m in own[:n_own]:
-            for s in range(n_stats):
+            for s in range(n_limits):
                 for i in range(mask_start[m], mask_start[m + 1]):
                     here[s, mask_cells[i]] = max(largest[m, s], here[s, mask_cells[i]])
         for v in range(n_vars):
-            for s in range(n_stats):
+            for s in range(n_limits):
                 if read[v] != t + 1:
                     other[s, v] += free[s, v]
                     continue
+                # A cell may be reached by pieces that fix it, and by those that leave the variable free.
                 for k in range(start[v], start[v + 1]):
                     if box[k]:
                         sums[s, k] += max(free[s, v], here[s, k])
     for v in range(n_vars):
-        for s in range(n_stats):
+        for s in range(n_limits):
             sums[s, start[v] : start[v + 1]] += other[s, v]
+    return sums
+
+
+@_compiled
+def logistic_values(limits):  # type: ignore[no-untyped-def]
+    """Largest differences of one probability, from limits of the change, minus the first score, and both scores."""
+    values = np.empty(limits.shape[1])
+    for k in range(len(values)):
+        values[k] = largest_difference(limits[0, k], -limits[1, k], limits[2, k], limits[3, k])
+    return values
+
+
+@_compiled
+def box_bound(box, start, values, costs, cell_bound):  # type: ignore[no-untyped-def]
+    """Bound of a box, from the largest differences with one variable fixed to one cell.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_cells,)
+    costs : Costs
+    cell_bound : ndarray of shape (n_cells,)
+        Filled with the bounds of single cells; -inf outside the box.
+
+    Returns
+    -------
+    float
+        The smallest over variables of the largest bound of their cells: each is a bound of the whole box.
+    """
+    table, cost_start, cost_vars = costs
+    n_vars = len(start) - 1
     least = np.zeros(len(cost_vars))
-    cell_cost = np.zeros(n_cells)
+    cell_cost = np.zeros(len(box))
     for c in range(len(cost_vars)):
         va, vb = cost_vars[c, 0], cost_vars[c, 1]
         nb = start[vb + 1] - start[vb]
@@ -172,7 +164,7 @@ def bound_box(  # type: ignore[no-untyped-def]
                 continue
             for j in range(start[vb], start[vb + 1]):
                 if box[j]:
-                    cost = costs[cost_start[c] + (i - start[va]) * nb + (j - start[vb])]
+                    cost = table[cost_start[c] + (i - start[va]) * nb + (j - start[vb])]
                     cell_cost[i] = min(cell_cost[i], cost)
                     cell_cost[j] = min(cell_cost[j], cost)
                     least[c] = min(least[c], cost)
@@ -187,76 +179,64 @@ def bound_box(  # type: ignore[no-untyped-def]
         for k in range(start[v], start[v + 1]):
             cell_bound[k] = -np.inf
             if box[k]:
-                d = sums[D_HIGH, k] + 2.0 * rounding
-                if link == LOGISTIC:
-                    value = largest_difference(
-                        link,
-                        d,
-                        baseline - sums[A_LOW, k] - rounding,
-                        baseline + sums[A_HIGH, k] + rounding,
-                        baseline + sums[B_HIGH, k] + rounding,
-                    )
-                else:
-                    value = largest_difference(link, d, 0.0, 0.0, 0.0)
                 cost = away
                 if cost_of_var[v] >= 0:
                     cost = away - least[cost_of_var[v]] + cell_cost[k]
-                cell_bound[k] = value - cost
+                cell_bound[k] = values[k] - cost
                 top = max(top, cell_bound[k])
         result = min(result, top)
     return result
 
 
 @_compiled
-def score(cells, left, right, test, column, answers, values, roots):  # type: ignore[no-untyped-def]
-    """Sum of the leaves of one person, given by a cell for each column."""
-    total = 0.0
+def add_leaves(cells, trees, total):  # type: ignore[no-untyped-def]
+    """Fill `total` with the sum of the leaves of one person, given by a cell for each column."""
+    left, right, test, column, answers, values, roots = trees
+    total[:] = 0.0
     for root in roots:
         node = root
         while left[node] >= 0:
             node = left[node] if answers[test[node], cells[column[node]]] else right[node]
-        total += values[node]
+        for k in range(len(total)):
+            total[k] += values[node, k]
+
+
+@_compiled
+def variation(is_identity, baseline, a, b):  # type: ignore[no-untyped-def]
+    """Difference of the outputs for two sums of leaves: of b above a for one score, otherwise the total variation."""
+    m = len(a)
+    if is_identity:
+        if m == 1:
+            return b[0] - a[0]
+        total = 0.0
+        for k in range(m):
+            total += max(0.0, b[k] - a[k])
+        return total
+    if m == 1:
+        return sigmoid(baseline[0] + b[0]) - sigmoid(baseline[0] + a[0])
+    total_a, total_b = 0.0, 0.0
+    most_a, most_b = (baseline + a).max(), (baseline + b).max()
+    for k in range(m):
+        total_a += math.exp(baseline[k] + a[k] - most_a)
+        total_b += math.exp(baseline[k] + b[k] - most_b)
+    total = 0.0
+    for k in range(m):
+        rise = math.exp(baseline[k] + b[k] - most_b) / total_b - math.exp(baseline[k] + a[k] - most_a) / total_a
+        total += max(0.0, rise)
     return total
 
 
 @_compiled
-def objective(a, b, link, baseline, distance):  # type: ignore[no-untyped-def]
-    """Difference of the outputs for two sums of leaves, minus the distance."""
-    if link == LOGISTIC:
-        return sigmoid(baseline + b) - sigmoid(baseline + a) - distance
-    if link == TANH:
-        return math.tanh(max(0.0, b - a) / 4.0) - distance
-    return b - a - distance
-
-
-@_compiled
-def climb(  # type: ignore[no-untyped-def]
-    point,
-    allowed,
-    start,
-    var_column,
-    var_side,
-    left,
-    right,
-    test,
-    column,
-    answers,
-    values,
-    roots,
-    link,
-    baseline,
-    costs,
-    cost_start,
-    cost_vars,
-    n_columns,
-):
+def climb(point, allowed, variables, trees, is_identity, baseline, costs, n_columns):  # type: ignore[no-untyped-def]
     """Improve a point, one cell for each variable, by changing one variable at a time until nothing helps.
 
-    `point` is changed in place; only cells of `allowed` are tried. Returns the objective.
+    `point` is changed in place; only cells of `allowed` are tried. Returns the difference minus the distance.
     """
+    var_column, var_side, start = variables
+    table, cost_start, cost_vars = costs
     n_vars = len(start) - 1
     cells_a, cells_b = np.zeros(n_columns, dtype=np.int64), np.zeros(n_columns, dtype=np.int64)
-
+    a, b = np.empty(len(baseline)), np.empty(len(baseline))
     best = -np.inf
     improved = True
     first = True
@@ -280,10 +260,10 @@ def climb(  # type: ignore[no-untyped-def]
                 distance = 0.0
                 for c in range(len(cost_vars)):
                     va, vb = cost_vars[c, 0], cost_vars[c, 1]
-                    distance += costs[cost_start[c] + point[va] * (start[vb + 1] - start[vb]) + point[vb]]
-                a = score(cells_a, left, right, test, column, answers, values, roots)
-                b = score(cells_b, left, right, test, column, answers, values, roots)
-                value = objective(a, b, link, baseline, distance)
+                    distance += table[cost_start[c] + point[va] * (start[vb + 1] - start[vb]) + point[vb]]
+                add_leaves(cells_a, trees, a)
+                add_leaves(cells_b, trees, b)
+                value = variation(is_identity, baseline, a, b) - distance
                 if value > best:
                     best = value
                     chosen = k

@@ -21,7 +21,7 @@ _ALL = np.uint64(2**64 - 1)
 
 
 class TreeMerger:
-    """Bounds of the sum of the differences of all trees over boxes.
+    """Bounds of the sum of the changes of all trees over boxes, in one direction of the scores.
 
     Attributes
     ----------
@@ -31,25 +31,27 @@ class TreeMerger:
         Largest number of sums considered for it.
     """
 
-    def __init__(self, pieces: Pieces, start: IntArray, *, kept: int = 2000, tried: int = 40_000) -> None:
+    def __init__(
+        self, pieces: Pieces, start: IntArray, n_directions: int = 1, *, kept: int = 2000, tried: int = 40_000
+    ) -> None:
         self.kept, self.tried = kept, tried
         self.start = start
-        self.difference = pieces.b - pieces.a
+        self.changes = pieces.limits[:, :n_directions]
         # Sets of cells as bits: each variable begins with a word of its own.
         n_words = (np.diff(start) + 63) // 64
         self.words = np.concatenate([[0], np.cumsum(n_words)]).astype(np.int64)
-        self.sets = np.full((len(self.difference), self.words[-1]), _ALL)
+        self.sets = np.full((len(self.changes), self.words[-1]), _ALL)
         masks = []
         for i, variable in enumerate(pieces.mask_var):
             cells = pieces.mask_cells[pieces.mask_start[i] : pieces.mask_start[i + 1]]
             masks.append(self._bits(cells, int(variable)))
-        for q in range(len(self.difference)):
+        for q in range(len(self.changes)):
             for mask in pieces.con_mask[pieces.con_start[q] : pieces.con_start[q + 1]]:
                 variable = pieces.mask_var[mask]
                 self.sets[q, self.words[variable] : self.words[variable + 1]] &= masks[mask]
         ends = zip(pieces.tree_start[:-1], pieces.tree_start[1:], strict=True)
         # Trees that give both people the same leaf everywhere add nothing.
-        self.trees = [np.arange(a, b) for a, b in ends if np.any(self.difference[a:b])]
+        self.trees = [np.arange(a, b) for a, b in ends if np.any(self.changes[a:b])]
 
     def _bits(self, cells: IntArray, variable: int) -> Any:
         found = np.zeros(int(self.words[variable + 1] - self.words[variable]), dtype=np.uint64)
@@ -57,8 +59,9 @@ class TreeMerger:
             found[place // 64] |= np.uint64(1) << np.uint64(place % 64)
         return found
 
-    def bound(self, box: BoolArray) -> float:
+    def bound(self, box: BoolArray, direction: int = 0) -> float:
         """Upper bound of the sum over a box, but for rounding."""
+        changes = self.changes[:, direction]
         parts = zip(self.start[:-1], self.start[1:], strict=True)
         inside = [self._bits(np.flatnonzero(box[a:b]) + a, v) for v, (a, b) in enumerate(parts)]
         held = self.sets & np.concatenate(inside)
@@ -66,8 +69,8 @@ class TreeMerger:
         lists: list[tuple[Any, FloatArray]] = []
         for tree in self.trees:
             chosen = tree[there[tree]]
-            chosen = chosen[np.argsort(-self.difference[chosen], kind="stable")]
-            lists.append((held[chosen], self.difference[chosen]))
+            chosen = chosen[np.argsort(-changes[chosen], kind="stable")]
+            lists.append((held[chosen], changes[chosen]))
         if any(not len(values) for _, values in lists):
             return -np.inf  # the box is empty
         while len(lists) > 1:

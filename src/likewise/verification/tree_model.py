@@ -22,8 +22,6 @@ from likewise.verification.tree_problem import (
     cells_of_numbers,
 )
 
-_CHECKED = 2000  # rows used to compare the model's outputs with the trees as read
-
 
 @dataclass(frozen=True, eq=False)
 class TreeModel:
@@ -61,7 +59,9 @@ class TreeModel:
         def features(rows: FloatArray) -> FloatArray:
             return ensemble.features(preprocessing(space.given(rows)))
 
-        _confirm(space, ensemble, features)
+        room = 1e-9 + 64 * ensemble.unit + 2 * ensemble.rounding()
+        expected = "the function of its trees that was expected"
+        space.confirm(lambda rows: ensemble.outputs(features(rows)), expected, relative=64 * ensemble.unit, room=room)
         of_column: list[list[int]] = [[] for _ in space.names]
         rows: list[tuple[int, int]] = []
         for i, test in enumerate(ensemble.tests):
@@ -89,18 +89,16 @@ class TreeModel:
             cells.append(_cells(space, column, own))
         return cls(space, ensemble, cells, tests, rows)
 
-    def problem(self, exchanged: Sequence[int], weights: FloatArray, link: str) -> TreeProblem:
-        """The largest rise of a weighted sum of the scores."""
-        trees = [replace(tree, values=tree.values @ weights[:, None]) for tree in self.ensemble.trees]
+    def problem(self, exchanged: Sequence[int]) -> TreeProblem:
+        """The largest difference of the outputs; of numbers as a share of their range."""
+        ensemble, share = self.ensemble, 1.0
+        if not self.space.probable and self.space.output_range is not None:
+            share = 1 / float(np.ptp(self.space.output_range))
+        trees = [replace(tree, values=tree.values * share) for tree in ensemble.trees]
+        rounding = ensemble.rounding() * share
+        baseline, link = ensemble.baseline * share, ensemble.link
         return TreeProblem(
-            self.cells,
-            list(exchanged),
-            trees,
-            self.rows,
-            float(self.ensemble.baseline @ weights),
-            link,
-            self.ensemble.rounding() * float(np.abs(weights).sum()),
-            rules=[(list(rule.terms), rule.added, rule.limit) for rule in self.space.rules],
+            self.cells, list(exchanged), trees, self.rows, baseline, link, rounding, rules=self.space.rules
         )
 
     def find(self, rows: FloatArray) -> IntArray:
@@ -136,19 +134,3 @@ def _cells(space: InputSpace, column: int, tests: ColumnTests) -> Cells:
     present = seen[~np.isnan(seen)]
     typical = float(np.median(present)) if len(present) else held.low
     return cells_of_numbers(held, tests, typical, name)
-
-
-def _confirm(space: InputSpace, ensemble: TreeEnsemble, features: Any) -> None:
-    """Raise if the model's own outputs differ from those of the trees as read: settings and versions vary."""
-    rows = space.rows[:: max(1, len(space.rows) // _CHECKED)]
-    answers, probable = space.answers(rows)
-    expected = ensemble.outputs(features(rows))
-    if probable:
-        expected = expected[:, -1:] if expected.shape[1] <= 2 else expected / 2
-    elif space.output_range is not None:
-        expected = (expected - space.output_range[0]) / (space.output_range[1] - space.output_range[0])
-    room = 1e-9 + 64 * ensemble.unit + 2 * ensemble.rounding()
-    if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=64 * ensemble.unit, atol=room):
-        raise UnprovableError(
-            f"the outputs of {type(space.model).__name__} are not the function of its trees that was expected"
-        )

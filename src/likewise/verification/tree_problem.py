@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnprovableError
 from likewise.inspection.tree_ensembles import Test, Tree
 from likewise.verification.domain import NumericDomain
+from likewise.verification.outputs import Outputs
 
 _MOST_PIECES = 2_000_000
 _ENUMERATED = 4096  # largest number of values of a column that are enumerated
@@ -72,6 +74,12 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Both ends of each cell; its only value where it is no range of numbers."""
+        single = np.isnan(self.low)
+        return np.where(single, self.values, self.low), np.where(single, self.values, self.high)
 
     def find(self, coded: FloatArray, tests: ColumnTests) -> IntArray:
         """The cell of each value, by the answers of the tests and by range."""
@@ -165,8 +173,7 @@ def _shown(domain: NumericDomain, first: int, final: int, low: float, high: floa
     return float(target)
 
 
-@dataclass(frozen=True, eq=False)
-class Variables:
+class Variables(NamedTuple):
     """What a box has a set of cells for: each shared column, and each exchanged column twice.
 
     Attributes
@@ -197,14 +204,79 @@ class Variables:
         """The variable of one person in one column."""
         return int(np.flatnonzero((self.column == column) & ((self.side == side) | (self.side == 2)))[0])
 
+    def split(self, point: Any) -> tuple[Any, Any]:
+        """The values of both people, of each column, from a value for each variable."""
+        first, second = (point[np.isin(self.side, (side, 2))] for side in (0, 1))
+        return first, second
 
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Trees as boxes on which both people get one leaf each (`tree_kernels`)."""
+    def joined(self, first: IntArray, second: IntArray) -> IntArray:
+        """A cell for each variable from the cells of both people."""
+        return np.where(self.side == 1, second[self.column], first[self.column])
+
+
+class LinearRule(Protocol):
+    """A linear rule on encoded people: what their columns add is at most `limit`."""
+
+    @property
+    def terms(self) -> Mapping[int, Any]:
+        """The columns that it reads."""
+
+    @property
+    def limit(self) -> float:
+        """With room for rounding."""
+
+    def added(self, column: int, values: FloatArray) -> FloatArray:
+        """What encoded values of a column add; NaN for a blank, to which no rule applies."""
+
+
+class RuledBoxes:
+    """Which boxes may hold two people who keep the rules of a domain."""
+
+    def __init__(self, variables: Variables, cells: Sequence[Cells], rules: Sequence[LinearRule]) -> None:
+        self.start = variables.start
+        # For each rule and either person, the least that every cell of each variable adds.
+        self.least: list[tuple[float, list[tuple[int, FloatArray]]]] = []
+        for rule in rules:
+            for side in (0, 1):
+                lows = []
+                for i in rule.terms:
+                    ends = np.minimum(*(rule.added(i, end) for end in cells[i].ends))
+                    lows.append((variables.find(i, side), np.where(np.isnan(ends), -np.inf, ends)))
+                self.least.append((rule.limit, lows))
+
+    def feasible(self, box: BoolArray) -> bool:
+        """Whether a box may hold such people, as far as one rule at a time says."""
+        start = self.start
+        return all(
+            sum(float(least[box[start[v] : start[v + 1]]].min()) for v, least in lows) <= limit
+            for limit, lows in self.least
+        )
+
+    def holds(self, point: IntArray) -> bool:
+        """The same of a box with one cell for each variable."""
+        box = np.zeros(int(self.start[-1]), dtype=bool)
+        box[self.start[:-1] + point] = True
+        return self.feasible(box)
+
+
+class Pieces(NamedTuple):
+    """Trees as boxes on which both people get one leaf each (`tree_kernels`).
+
+    Attributes
+    ----------
+    tree_start : ndarray of shape (n_trees + 1,)
+        Where the pieces of each tree begin.
+    limits : ndarray of shape (n_pieces, n_limits)
+        What each piece adds to the upper limits of a box: of each direction of the outputs the change and, where they
+        are used, those of both people; for the logistic link the change, minus the first score, and both scores.
+    con_start, con_mask
+        The masks that a piece consists of.
+    mask_var, mask_start, mask_cells
+        Masks: the cells of one variable, as positions in a box.
+    """
 
     tree_start: IntArray
-    a: FloatArray
-    b: FloatArray
+    limits: FloatArray
     con_start: IntArray
     con_mask: IntArray
     mask_var: IntArray
@@ -214,43 +286,65 @@ class Pieces:
 
 @dataclass(frozen=True, eq=False)
 class TreeProblem:
-    """The largest ``output(b) - output(a)`` of two people who share all columns but the exchanged ones.
+    """The largest difference between the outputs of two people who share all columns but the exchanged ones.
 
     Attributes
     ----------
     cells : list of Cells
         Of each column.
     exchanged : list of int
-        Columns in which the two may differ.
     trees : list of Tree
-        With one score.
     rows : list of (int, int)
         Column and row among its answers of each test.
-    baseline : float
-    link : {"identity", "logistic", "tanh"}
-        "tanh" for scores whose difference moves the odds of some set of classes.
+    baseline : ndarray of shape (n_scores,)
+    link : {"identity", "logistic", "softmax"}
     rounding : float
         What rounding may add to a score.
     distances : dict from int to ndarray, optional
         Least distance between the cells of an exchanged column, which is taken off the difference.
-    rules : sequence of (list of int, callable, float)
-        Columns, what encoded values of a column add, and the upper limit of the sum, for both people.
+    rules : sequence of LinearRule
+        Of the domain.
     """
 
     cells: list[Cells]
     exchanged: list[int]
     trees: list[Tree]
     rows: list[tuple[int, int]]
-    baseline: float
+    baseline: FloatArray
     link: str
     rounding: float
     distances: dict[int, FloatArray] = field(default_factory=dict)
-    rules: Sequence[tuple[list[int], Callable[[int, FloatArray], FloatArray], float]] = ()
+    rules: Sequence[LinearRule] = ()
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        """From limits of scores to differences of outputs."""
+        return Outputs(self.link, len(self.baseline))
+
+    def reads(self, tree: Tree) -> bool:
+        """Whether a tree tests an exchanged column; others give both people the same leaf."""
+        return any(self.rows[test][0] in self.exchanged for test in tree.test[tree.left >= 0])
+
+    @cached_property
+    def counted(self) -> list[Tree]:
+        """Trees that matter: those that cancel do only where the output depends on where the scores are."""
+        return [tree for tree in self.trees if self.outputs.joint or self.reads(tree)]
+
+    def limits(self, change: FloatArray, low: FloatArray, one: FloatArray, other: FloatArray) -> FloatArray:
+        """Limits in the order of `Pieces`, from those of the change, and of both people."""
+        if self.link == "logistic":
+            return np.concatenate([change, -low, one, other], axis=1)
+        return np.concatenate([change, one, other], axis=1) if self.outputs.joint else change
+
+    def rounded(self, limits: FloatArray) -> FloatArray:
+        """Limits of a box, shape (n, n_limits), with the baseline and with room for rounding."""
+        d = self.outputs.directions
+        base, room = d @ self.baseline, self.rounding * np.abs(d).sum(axis=1)
+        return limits + self.limits(*(each[None] for each in (2 * room, base - room, base + room, base + room)))
 
 
 def pieces_of(problem: TreeProblem, variables: Variables) -> Pieces:
-    """Cut trees into pieces. Trees that read no exchanged column give both people the same leaf: they cancel."""
-    exchanged = set(problem.exchanged)
+    """Cut trees into pieces."""
     masks: dict[tuple[int, int], int] = {}
     sets = [[_bits(row) for row in cells.answers] for cells in problem.cells]
     everything = [(1 << len(cells)) - 1 for cells in problem.cells]
@@ -275,26 +369,26 @@ def pieces_of(problem: TreeProblem, variables: Variables) -> Pieces:
                 if part:
                     stack.append((int(child), held if part == before else {**held, variable: part}))
 
-    for tree in problem.trees:
-        inner = tree.test[tree.left >= 0]
-        reads = any(problem.rows[test][0] in exchanged for test in inner)
-        if not reads and problem.link != "logistic":
-            continue
+    for tree in problem.counted:
+        reads = problem.reads(tree)
         for node_a, held_a in leaves(tree, 0, {}):
             pairs = leaves(tree, 1, held_a) if reads else [(node_a, held_a)]
             for node_b, held in pairs:
-                a.append(float(tree.values[node_a, 0]))
-                b.append(float(tree.values[node_b, 0]))
+                a.append(tree.values[node_a])
+                b.append(tree.values[node_b])
                 con_mask += [masks.setdefault(each, len(masks)) for each in held.items()]
                 con_start.append(len(con_mask))
         tree_start.append(len(a))
         if len(a) > _MOST_PIECES:
             raise UnprovableError(f"its trees have more than {_MOST_PIECES:,} pairs of leaves")
     mask_cells = [np.flatnonzero(_unbits(bits)) + variables.start[variable] for variable, bits in masks]
+    one, other = (
+        np.array(each, dtype=np.float64).reshape(-1, len(problem.baseline)) @ problem.outputs.directions.T
+        for each in (a, b)
+    )
     return Pieces(
         np.array(tree_start, dtype=np.int64),
-        np.array(a, dtype=np.float64),
-        np.array(b, dtype=np.float64),
+        np.ascontiguousarray(problem.limits(other - one, one, one, other)),
         np.array(con_start, dtype=np.int64),
         np.array(con_mask, dtype=np.int64),
         np.array([variable for variable, _ in masks], dtype=np.int64),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from likewise.inspection.linear import is_linear
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
 from likewise.kernel.metric import BoundMetric
+from likewise.kernel.proof import Proof, at_most, by_boxes, by_formula, unproven
 from likewise.verification.additive_bounds import (
     AdditiveModel,
     finite_problem,
@@ -25,17 +25,16 @@ from likewise.verification.additive_bounds import (
     largest_softmax,
     softmax_problem,
 )
-from likewise.verification.base import InputSpace, Limits, Proof
+from likewise.verification.base import InputSpace
 from likewise.verification.domain import NumericDomain
 from likewise.verification.interaction_bounds import InteractionModel, prove_interactions
 from likewise.verification.network_bounds import prove_network
 from likewise.verification.network_model import NetworkModel
+from likewise.verification.search import Limits
 from likewise.verification.softmax_bounds import bound_softmax
 from likewise.verification.tree_bounds import TreeBound, bound_trees, interval_bound
 from likewise.verification.tree_model import TreeModel
 from likewise.verification.tree_problem import Variables
-
-_MOST_CLASSES = 6  # of a forest, as all sets of classes are bounded
 
 
 def upper_bound(
@@ -50,11 +49,11 @@ def upper_bound(
         if kind == "trees":
             return prove_trees(TreeModel.read(space), columns, limits, starts)
         if kind == "network":
-            lowest = float(space.differences(*starts).max()) if len(starts[0]) else 0.0
-            return prove_network(NetworkModel.read(space), columns, limits, lowest)
+            found = float(space.differences(*starts).max()) if len(starts[0]) else 0.0
+            return prove_network(NetworkModel.read(space), columns, limits, found)
         return prove_sum(space, columns, limits)
     except UnprovableError as error:
-        return Proof(None, str(error), [])
+        return unproven(str(error))
 
 
 def kind_of(model: Any) -> str:
@@ -82,56 +81,43 @@ def prove_sum(space: InputSpace, columns: Sequence[int], limits: Limits) -> Proo
 
 def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
     """The closed form and, if it is not attained and the domain is finite, a search over boxes."""
-    space = model.space
+    space, claim = model.space, model.space.claim(columns)
     if model.curve is None:
         return _prove_softmax(model, columns, limits)
-    proven, a, b = largest_change(model, columns)
+    size, a, b = largest_change(model, columns)
     how = "closed form, as the score is a sum of functions of single columns"
-    fine = bool((space.holds(a[None]) & space.holds(b[None])).all())
-    if fine and proven - float(space.differences(a[None], b[None])[0]) <= limits.tolerance:
-        return Proof(proven, how, [(a, b)])
+    pairs = space.possible([(a, b)])
+    closed = by_formula(claim, size, how, pairs)
+    if pairs and size - float(space.differences(a[None], b[None])[0]) <= limits.gap:
+        return closed
     finite = finite_problem(model, columns)
     if finite is None:
         ignored = "; the rules of the domain were not used" if space.rules else ""
-        return Proof(proven, how + ignored, [(a, b)])
+        return by_formula(claim, size, how + ignored, pairs)
     problem, values = finite
-    result = bound_trees(
-        problem,
-        tolerance=limits.tolerance / 2,
-        max_boxes=limits.max_boxes,
-        max_seconds=limits.max_seconds,
-        tell=limits.tell,
-    )
-    pair = [
-        np.array([each[k] for each, k in zip(values, cells, strict=True)]) for cells in (result.cells_a, result.cells_b)
-    ]
-    how += f", and {result.n_boxes:,} boxes of the domain"
-    # Outputs are rounded as well.
-    return Proof(
-        min(proven, max(0.0, result.proven) + 2.0**-48),
-        how,
-        [(a, b), (pair[0], pair[1])],
-        result.n_boxes,
-        stopped=result.stopped,
-    )
+    searched, *cells = bound_trees(problem, limits)
+    pair = [np.array([each[k] for each, k in zip(values, side, strict=True)]) for side in cells]
+    pairs = [*pairs, *space.possible([(pair[0], pair[1])])]
+    how += f", and {searched.n_boxes:,} boxes of the domain"
+    return by_boxes(claim, at_most(searched, size), how, pairs)
 
 
 def _prove_softmax(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
     """The closed form for any scores, and a search over the scores that the other columns can give."""
-    proven, a, b = largest_softmax(model, columns)
+    space, claim = model.space, model.space.claim(columns)
+    size, a, b = largest_softmax(model, columns)
     how = "closed form, as the scores are sums of functions of single columns"
-    ignored = "; the rules of the domain were not used" if model.space.rules else ""
-    problem = softmax_problem(model, columns)
+    ignored = "; the rules of the domain were not used" if space.rules else ""
+    pairs, problem = space.possible([(a, b)]), softmax_problem(model, columns)
     if problem is None:
-        return Proof(proven, how + ignored, [(a, b)])
+        return by_formula(claim, size, how + ignored, pairs)
     exact = problem.by_enumeration()
     if exact is not None:
-        return Proof(
-            min(proven, exact), "all people of the domain were tried, by the parts of the scores" + ignored, []
-        )
-    found, n_boxes, stopped = bound_softmax(problem, limits)
-    how += f", and {counted(n_boxes, 'box', 'boxes')} of their differences bounded"
-    return Proof(min(proven, found), how + ignored, [(a, b)], n_boxes, stopped=stopped)
+        how = "all people of the domain were tried, by the parts of the scores"
+        return by_formula(claim, min(size, exact), how + ignored)
+    searched = bound_softmax(problem, limits)
+    how += f", and {counted(searched.n_boxes, 'box', 'boxes')} of their differences bounded"
+    return by_boxes(claim, at_most(searched, size), how + ignored, pairs)
 
 
 def prove_trees(
@@ -140,70 +126,22 @@ def prove_trees(
     limits: Limits,
     starts: tuple[FloatArray, FloatArray],
 ) -> Proof:
-    """Bound the scalar problems that a multiclass link decomposes into, one by one."""
-    ensemble, space = model.ensemble, model.space
-    n_scores = len(ensemble.baseline)
-    problems: list[tuple[FloatArray, str]]
-    low, high = space.output_range or (0.0, 1.0)
-    share = 1.0
-    if ensemble.link == "logistic":
-        problems = [(np.ones(1), "logistic")]
-    elif n_scores == 1:
-        problems, share = [(np.ones(1), "identity")], high - low
-    elif ensemble.link == "identity":
-        if n_scores > _MOST_CLASSES:
-            raise UnprovableError(f"a forest of {n_scores} classes has too many sets of classes")
-        # TV is the largest difference of the probabilities of a set of classes; exchanging a and b gives the others.
-        sets = [each for size in range(1, n_scores // 2 + 1) for each in combinations(range(n_scores), size)]
-        problems = [(np.isin(np.arange(n_scores), each).astype(np.float64), "identity") for each in sets]
-    else:
-        # The odds of any set of classes move by the largest difference of two logits at most.
-        pairs = [(k, m) for k in range(n_scores) for m in range(n_scores) if k < m]
-        problems = [(np.eye(n_scores)[k] - np.eye(n_scores)[m], "tanh") for k, m in pairs]
-    variables = Variables.of(model.cells, columns)
-    points = []
+    """A search over boxes of cells, from the cells of some pairs of people."""
+    problem = model.problem(columns)
+    claim = model.space.claim(columns, model.ensemble.unit)
+    variables, points = Variables.of(model.cells, columns), []
     if len(starts[0]):
         cells = [model.find(rows) for rows in starts]
         for first, second in (cells, cells[::-1]):
-            points += [
-                np.where(variables.side == 1, q[variables.column], p[variables.column])
-                for p, q in zip(first, second, strict=True)
-            ]
-
-    def in_all(bound: float) -> float:
-        # Outputs are rounded as well; those in single precision by more.
-        proven = max(0.0, bound / share) + 8 * ensemble.unit * max(1.0, abs(bound / share))
-        return min(1.0, proven) if ensemble.link != "identity" or hasattr(space.model, "classes_") else proven
-
-    part, results = limits.shared(len(problems)), []
+            points += [variables.joined(p, q) for p, q in zip(first, second, strict=True)]
     try:
-        for weights, link in problems:
-            results.append(
-                bound_trees(
-                    model.problem(columns, weights, link),
-                    starts=points,
-                    tolerance=limits.tolerance * share / 2,
-                    max_boxes=part.max_boxes,
-                    max_seconds=part.max_seconds,
-                    tell=lambda found, proven: limits.tell(found / share, proven / share),
-                )
-            )
+        result = bound_trees(problem, limits, points)
     except UnprovableError as error:
-        whole = max(interval_bound(model.problem(columns, weights, link)) for weights, link in problems)
-        return Proof(in_all(whole), f"by the smallest and largest leaf of each tree, as {error}", [])
-    proven = in_all(max(result.proven for result in results))
-    worst = max(results, key=lambda result: result.found)
-    pairs_found = [_people_of(model, result, columns) for result in results if np.isfinite(result.found)]
-    n_boxes = sum(result.n_boxes for result in results)
-    how = f"{counted(n_boxes, 'box', 'boxes')} of people bounded; trees that do not read the column cancel"
-    return Proof(
-        proven,
-        how,
-        pairs_found,
-        n_boxes,
-        tuple((n, found / share, bound / share) for n, found, bound in worst.history),
-        any(result.stopped for result in results),
-    )
+        return by_formula(claim, interval_bound(problem), f"by the smallest and largest leaf of each tree, as {error}")
+    searched = result.searched
+    pairs = model.space.possible([_people_of(model, result, columns)] if np.isfinite(searched.found) else [])
+    n_boxes = counted(searched.n_boxes, "box", "boxes")
+    return by_boxes(claim, searched, f"{n_boxes} of people bounded; trees that do not read the column cancel", pairs)
 
 
 def _people_of(model: TreeModel, result: TreeBound, columns: Sequence[int]) -> tuple[FloatArray, FloatArray]:
@@ -233,7 +171,7 @@ def _within_rules(model: TreeModel, result: TreeBound, columns: Sequence[int]) -
 
     space = model.space
     variables = Variables.of(model.cells, columns)
-    cells = np.where(variables.side == 1, result.cells_b[variables.column], result.cells_a[variables.column])
+    cells = variables.joined(result.cells_a, result.cells_b)
     low = np.array([model.cells[i].low[k] for i, k in zip(variables.column, cells, strict=True)])
     high = np.array([model.cells[i].high[k] for i, k in zip(variables.column, cells, strict=True)])
     fixed = np.isnan(low)
@@ -265,8 +203,7 @@ def _within_rules(model: TreeModel, result: TreeBound, columns: Sequence[int]) -
         if not fixed[v] and isinstance(held, NumericDomain) and held.step is not None:
             place = int(np.clip(np.rint(values[v] / held.step), held.first, held.last))
             values[v] = min(max(float(held.at(place)), low[v]), high[v])
-    a = np.array([values[variables.find(i, 0)] for i in range(len(space.names))])
-    b = np.array([values[variables.find(i, 1)] for i in range(len(space.names))])
+    a, b = variables.split(values)
     return a, b
 
 
@@ -302,26 +239,22 @@ def prove_excess(space: InputSpace, weights: BoundMetric, limits: Limits) -> Pro
             one = np.isnan(a) != np.isnan(b)
             return np.where(one, blank, np.nan_to_num(shrink * scale * np.abs(a - b)))
 
-        kind = kind_of(space.model)
+        claim, kind = space.claim(range(len(space.names))), kind_of(space.model)
         if kind == "additive":
-            proven = largest_excess(AdditiveModel.read(space), apart)
-            return Proof(proven, "Lagrange bound, as the score is a sum of functions of single columns", [])
+            size = largest_excess(AdditiveModel.read(space), apart)
+            return by_formula(claim, size, "Lagrange bound, as the score is a sum of functions of single columns")
         if kind != "trees":
             raise UnprovableError("the excess over a metric is not bounded for networks")
         model = TreeModel.read(space)
-        if len(model.ensemble.baseline) > 1:
-            raise UnprovableError("the excess over a metric is bounded for two classes and for regression only")
         is_number = [len(places) == 1 and bool(weights.is_number[places[0]]) for places in space.places]
         return _prove_tree_excess(model, apart, is_number, limits)
     except UnprovableError as error:
-        return Proof(None, str(error), [])
+        return unproven(str(error))
 
 
 def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Limits) -> Proof:
-    space, ensemble = model.space, model.ensemble
+    space = model.space
     everything = list(range(len(space.names)))
-    low, high = space.output_range or (0.0, 1.0)
-    share = 1.0 if ensemble.link == "logistic" else high - low
     distances: dict[int, FloatArray] = {}
     for i, cells in enumerate(model.cells):
         if cells.ordered and is_number[i]:
@@ -338,7 +271,7 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
             one = blank[:, None] != blank[None, :]
             if one.any():
                 nearest = np.where(one, apart(i, np.array([0.0]), np.array([np.nan])), nearest)
-            distances[i] = share * nearest
+            distances[i] = nearest
         else:
             each = np.arange(len(cells))
             different = each[:, None] != each[None, :]
@@ -348,17 +281,8 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
                 codes = space.codes(i)
                 within = (cells.answers[:, :, None] == model.tests[i].answers(codes)[:, None, :]).all(axis=0)
                 least = np.array([[apart(i, codes[a][:, None], codes[b]).min() for b in within] for a in within])
-            distances[i] = share * np.where(different, least, 0.0)
-    link = "logistic" if ensemble.link == "logistic" else "identity"
-    problem = replace(model.problem(everything, np.ones(1), link), distances=distances)
-    result = bound_trees(
-        problem,
-        tolerance=limits.tolerance * share,
-        max_boxes=limits.max_boxes,
-        max_seconds=limits.max_seconds,
-        tell=lambda found, proven: limits.tell(found / share, proven / share),
-    )
-    proven = max(0.0, result.proven / share) + 8 * ensemble.unit * max(1.0, abs(result.proven / share))
+            distances[i] = np.where(different, least, 0.0)
+    result = bound_trees(replace(model.problem(everything), distances=distances), limits)
     pair = (model.values(result.cells_a[None])[0], model.values(result.cells_b[None])[0])
-    how = f"{counted(result.n_boxes, 'box', 'boxes')} of pairs of people bounded"
-    return Proof(proven, how, [pair], result.n_boxes)
+    how = f"{counted(result.searched.n_boxes, 'box', 'boxes')} of pairs of people bounded"
+    return by_boxes(space.claim(everything, model.ensemble.unit), result.searched, how, space.possible([pair]))

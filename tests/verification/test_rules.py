@@ -1,0 +1,93 @@
+"""Bounds under rules between columns, against everybody of a small domain who keeps them, for every kind of model."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
+
+from likewise.verification.base import InputSpace
+from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain
+from likewise.verification.search import Limits
+from likewise.verification.upper_bound import upper_bound
+from oracle import variation
+
+LIMITS = Limits(None, 6000, 1e-6)
+PRODUCTS = make_pipeline(PolynomialFeatures(2, interaction_only=True), LogisticRegression(max_iter=3000))
+
+# Last step, number of classes (0: a number), and whether the bound is the truth and not only above it.
+MODELS = {
+    "boosting": (GradientBoostingClassifier(n_estimators=5, learning_rate=0.8, random_state=0), 2, True),
+    "boosting of three": (GradientBoostingClassifier(n_estimators=3, learning_rate=0.8, random_state=0), 3, True),
+    "logistic": (LogisticRegression(max_iter=3000), 2, True),
+    "line": (LinearRegression(), 0, True),
+    "products": (PRODUCTS, 2, True),
+    "products of three": (PRODUCTS, 3, True),
+    "network": (MLPClassifier((4,), alpha=1.0, solver="lbfgs", max_iter=80, random_state=0), 2, False),
+    "network of three": (MLPClassifier((4,), alpha=1.0, solver="lbfgs", max_iter=80, random_state=0), 3, False),
+}
+RULES = {"equal": ("a + b == both",), "order": ("b <= a",), "two": ("a + b == both", "a - 2 * b <= 1")}
+COLUMNS = (["c"], ["a", "both"], ["b", "both"], ["a", "b", "c"])
+
+
+def everybody(kind):
+    people = [
+        (a, b, both, c)
+        for a, b, both, c in itertools.product(range(4), range(3), range(6), "xy")
+        if (kind == "order" or a + b == both) and (kind != "order" or b <= a) and (kind != "two" or a - 2 * b <= 1)
+    ]
+    return pd.DataFrame(people, columns=["a", "b", "both", "c"]).astype(dict.fromkeys(("a", "b", "both"), float))
+
+
+def space_of(kind, name, *, ruled=True):
+    table, (last, n_classes, _) = everybody(kind), MODELS[name]
+    rng = np.random.default_rng(len(table))
+    y = np.arange(len(table)) * 7 % 11 % n_classes if n_classes else rng.normal(size=len(table))
+    coded = make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), remainder="passthrough")
+    model = make_pipeline(coded, last).fit(table, y)
+    numbers = {each: NumericDomain(0, high, 1.0) for each, high in (("a", 3), ("b", 2), ("both", 5))}
+    domain = Domain({**numbers, "c": CategoricalDomain(("x", "y"))}).with_rules(*(RULES[kind] if ruled else ()))
+    return InputSpace.of(model, table, None, domain), table
+
+
+def largest(space, table, columns):
+    """The largest difference of two people who share all other columns."""
+    outputs = space.outputs(space.rows)
+    gaps = variation(2 * outputs if outputs.shape[1] > 1 else outputs)
+    others = table.drop(columns=columns).to_numpy(dtype=str)
+    return float(gaps[(others[:, None] == others[None]).all(axis=2)].max())
+
+
+def proven(space, columns, limits=LIMITS):
+    nobody = np.empty((0, len(space.names)))
+    return upper_bound(space, [space.names.index(name) for name in columns], limits, (nobody, nobody))
+
+
+@pytest.mark.filterwarnings("ignore:lbfgs failed")
+@pytest.mark.parametrize("columns", COLUMNS, ids=" ".join)
+@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("name", MODELS)
+def test_no_two_people_who_keep_the_rules_differ_by_more_than_is_proven(name, kind, columns):
+    space, table = space_of(kind, name)
+    truth, proof = largest(space, table, columns), proven(space, columns)
+    assert proof.proven is not None, proof.how
+    assert proof.proven >= truth
+    assert "not used" not in proof.how
+    if MODELS[name][2] and not (name.startswith("boosting") and kind == "two"):  # a cell keeps one rule at a time
+        assert proof.proven <= truth + 2e-6
+
+
+@pytest.mark.filterwarnings("ignore:lbfgs failed")
+@pytest.mark.parametrize("name", MODELS)
+def test_control_rules_exclude_the_worst_pair_there_would_be_without_them(name):
+    space, table = space_of("two", name)
+    free, _ = space_of("two", name, ruled=False)
+    columns = ["a", "b", "c"]
+    assert proven(space, columns).proven < proven(free, columns).proven - 0.001
+    assert proven(free, columns).proven >= largest(space, table, columns)
