@@ -16,7 +16,8 @@ VALUES = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
 
 
 def choose(weights=None, n_anchors="auto"):
-    return Anchors.choose(METRIC.encode_rows(ROWS), weights, METRIC, n_anchors, np.random.default_rng(0))
+    bound, people = METRIC.read(ROWS)
+    return Anchors.choose(people, weights, bound, n_anchors, np.random.default_rng(0))
 
 
 def test_each_anchor_stands_for_all_that_are_equal_in_what_matters():
@@ -59,7 +60,7 @@ def test_the_closest_values_are_those_of_a_general_solver(seed):
     metric = WeightedLp([0.1])
     people = metric.encode_rows(rng.uniform(0, 4, (6, 1)))
     targets, weights = rng.random(6), 10.0 ** rng.uniform(-1, 1, 6)
-    found = closest_values(targets, weights, make_envelope(metric, people).at_anchors(people))
+    found = closest_values(targets, weights, make_envelope(metric.bind(people.encoder), people).at_anchors(people))
     D = metric.pairwise(people.rows)
     limits = [
         {"type": "ineq", "fun": lambda v, i=i, j=j: D[i, j] - v[i] + v[j]} for i in range(6) for j in range(6) if i != j
@@ -71,14 +72,18 @@ def test_the_closest_values_are_those_of_a_general_solver(seed):
 def test_two_people_move_towards_each_other_in_proportion_to_the_others_weight():
     metric = WeightedLp([0.1])
     people = metric.encode_rows(np.array([[0.0], [2.0]]))
-    found = closest_values(np.array([0.0, 1.0]), np.array([3.0, 1.0]), make_envelope(metric, people).at_anchors(people))
+    found = closest_values(
+        np.array([0.0, 1.0]),
+        np.array([3.0, 1.0]),
+        make_envelope(metric.bind(people.encoder), people).at_anchors(people),
+    )
     assert found.tolist() == pytest.approx([0.2, 0.4], abs=1e-8)
 
 
 def test_who_misses_a_number_is_no_anchor_of_those_who_have_it():
     metric = TableMetric({"x": 0.1}, missing={"x": 0.2})
     people = metric.encode_rows(pd.DataFrame({"x": [0.0, np.nan, 0.0, np.nan, 1.0]}))
-    found = Anchors.choose(people, None, metric, "auto", np.random.default_rng(0))
+    found = Anchors.choose(people, None, metric.bind(people.encoder), "auto", np.random.default_rng(0))
     assert len(found) == 3
     assert found.of_row[0] == found.of_row[2] != found.of_row[1] == found.of_row[3]
     assert sorted(found.weights) == [1.0, 2.0, 2.0]

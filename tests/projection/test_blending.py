@@ -43,11 +43,11 @@ def test_weights_decide_between_outcomes_that_contradict_each_other():
 def test_envelopes_of_those_kept_decide_about_those_left_out():
     """Anchors 20 apart, with distances of 2: nobody else says anything, and the outcomes are 0.3."""
     people = METRIC.encode_rows(np.arange(0, 200, 20.0)[:, None])
-    found = fit_blend(METRIC, people, np.full(10, 0.5), np.full(10, 0.3), np.ones(10))
+    found = fit_blend(METRIC.bind(people.encoder), people, np.full(10, 0.5), np.full(10, 0.3), np.ones(10))
     assert (found.base, found.lower, found.upper) == pytest.approx((0.0, 0.7, 0.3))
     # Anchors 1 apart, all with the value 0.5: who is left out lies within 0.1 of it.
     near = METRIC.encode_rows(np.arange(10.0)[:, None])
-    found = fit_blend(METRIC, near, np.full(10, 0.5), np.full(10, 0.2), np.ones(10))
+    found = fit_blend(METRIC.bind(near.encoder), near, np.full(10, 0.5), np.full(10, 0.2), np.ones(10))
     assert (found.lower, found.upper) == pytest.approx((1.0, 0.0))
 
 
@@ -94,7 +94,7 @@ def test_a_base_that_judges_people_has_not_learned_from_those_who_are_equal_to_t
 
     def fitted(given, people, y, weights, metric, limits):
         learned.append(people.rows[:, 0])
-        return given.set_params(metric=metric, penalty=0.1).fit(people.table, y)
+        return given.set_params(metric=metric.description, penalty=0.1).fit(people.table, y)
 
     def asked(base, people, classes, limits):
         judged.append(people.rows[:, 0])

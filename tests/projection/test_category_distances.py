@@ -47,7 +47,7 @@ def test_the_envelope_is_that_of_brute_force(shape):
     metric = metric_with(shape)
     people = metric.encode_rows(table)
     anchors, values = people.take(np.arange(25)), rng.random(25)
-    envelope = make_envelope(metric, anchors)
+    envelope = make_envelope(metric.bind(anchors.encoder), anchors)
     assert isinstance(envelope, ScanEnvelope if shape is NO_SUM else BoxEnvelope)
     found = envelope.bounds(people, values, np.zeros(40), np.ones(40))
     D = capped_distance(metric, table, shape)[:, :25]

@@ -14,7 +14,9 @@ def solve(rows, targets, weights=None, metric=None):
     metric = metric or WeightedLp(np.ones(np.shape(rows)[1]))
     people = metric.encode_rows(rows)
     weights = np.ones(len(people)) if weights is None else np.asarray(weights, dtype=float)
-    return closest_values(np.asarray(targets, dtype=float), weights, make_envelope(metric, people).at_anchors(people))
+    return closest_values(
+        np.asarray(targets, dtype=float), weights, make_envelope(metric.bind(people.encoder), people).at_anchors(people)
+    )
 
 
 def test_two_people_meet_in_the_middle():

@@ -53,7 +53,7 @@ def test_envelopes_are_those_of_looking_at_every_anchor():
     anchors, people = everyone.take(slice(0, 170)), everyone.take(slice(150, 230))
     values = np.random.default_rng(1).random(len(anchors))
     distances = capped(metric, people, anchors)
-    envelope = BoxEnvelope.from_anchors(metric.bind(anchors.encoder), anchors)
+    envelope = BoxEnvelope.of(metric.bind(anchors.encoder), anchors)
     for found in with_both(lambda: envelope.bounds(people, values, np.zeros(80), np.ones(80))):
         np.testing.assert_allclose(found.upper, np.minimum(1, (values + distances).min(axis=1)), rtol=0, atol=1e-15)
         np.testing.assert_allclose(found.lower, np.maximum(0, (values - distances).max(axis=1)), rtol=0, atol=1e-15)
@@ -91,7 +91,7 @@ def test_most_anchors_are_not_looked_at():
     anchors, people = metric.encode_rows(rng.random((4000, 3))), metric.encode_rows(rng.random((500, 3)))
     values = anchors.rows @ [0.3, 0.3, 0.3]
     with always_compiled():
-        found = make_envelope(metric, anchors).bounds(people, values, np.zeros(500), np.ones(500))
+        found = make_envelope(metric.bind(anchors.encoder), anchors).bounds(people, values, np.zeros(500), np.ones(500))
     assert found.n_distances < 0.2 * 500 * 4000
 
 
@@ -100,7 +100,7 @@ def test_distances_of_points_are_the_capped_ones():
 
     metric = table_metric()
     everyone = metric.encode_rows(table(64, seed=4))
-    envelope = BoxEnvelope.from_anchors(metric.bind(everyone.encoder), everyone)
+    envelope = BoxEnvelope.of(metric.bind(everyone.encoder), everyone)
     columns, out, limits = np.ascontiguousarray(envelope.rows.T), np.empty(64), np.full(64, np.inf)
     expected = capped(metric, everyone, everyone)
     for i in range(64):
@@ -117,7 +117,7 @@ def test_a_box_is_no_further_than_the_nearest_in_it():
     metric, rng = table_metric(), np.random.default_rng(0)
     everyone = metric.encode_rows(table(400, seed=5))
     weights = metric.bind(everyone.encoder)
-    envelope = BoxEnvelope.from_anchors(weights, everyone)
+    envelope = BoxEnvelope.of(weights, everyone)
     kinds, scales, power = envelope.space
     n_numbers, tree = int((kinds != CODE).sum()), (np.array([0]), np.array([3]), np.array([-1]))
     binding = 0
@@ -138,7 +138,7 @@ def test_batches_and_order_do_not_change_a_bit(engine):
     everyone = metric.encode_rows(table(900, seed=3))
     anchors, people = everyone.take(slice(0, 300)), everyone.take(slice(300, 900))
     values = np.random.default_rng(1).random(300)
-    envelope = BoxEnvelope.from_anchors(metric.bind(anchors.encoder), anchors)
+    envelope = BoxEnvelope.of(metric.bind(anchors.encoder), anchors)
 
     def upper(chosen):
         n = len(chosen)
@@ -152,7 +152,7 @@ def test_batches_and_order_do_not_change_a_bit(engine):
         assert all((upper(np.array([i])) == whole[:, [i]]).all() for i in range(0, 600, 37))
         # Nor does the order of the anchors.
         turned = np.random.default_rng(3).permutation(300)
-        again = BoxEnvelope.from_anchors(metric.bind(anchors.encoder), anchors.take(turned)).bounds(
+        again = BoxEnvelope.of(metric.bind(anchors.encoder), anchors.take(turned)).bounds(
             people, values[turned], np.zeros(600), np.ones(600)
         )
     assert (np.stack([again.lower, again.upper]) == whole).all()
@@ -161,7 +161,7 @@ def test_batches_and_order_do_not_change_a_bit(engine):
 def test_a_metric_in_which_nothing_matters_makes_one_value_of_all():
     metric = WeightedLp([0.0, 0.0])
     people = metric.encode_rows([[0.0, 1.0], [5.0, 2.0]])
-    found = make_envelope(metric, people).at_anchors(people)(np.array([0.3, 0.6]))
+    found = make_envelope(metric.bind(people.encoder), people).at_anchors(people)(np.array([0.3, 0.6]))
     assert found.upper.tolist() == [0.3, 0.3]
     assert found.lower.tolist() == [0.6, 0.6]
 
@@ -173,7 +173,7 @@ def test_a_function_has_the_envelopes_of_the_same_metric():
     anchors, people = rng.random((40, 2)), rng.random((15, 2))
     values = rng.random(40)
     ours, theirs = (
-        make_envelope(m, m.encode_rows(anchors)).bounds(m.encode_rows(people), values, np.zeros(15), np.ones(15))
+        make_envelope(*m.read(anchors)).bounds(m.encode_rows(people), values, np.zeros(15), np.ones(15))
         for m in (metric, function)
     )
     np.testing.assert_allclose(theirs.lower, ours.lower, rtol=0, atol=1e-15)

@@ -44,7 +44,9 @@ def test_bounds_and_the_anchors_that_attain_them(n, n_people, seed):
     anchors = metric.encode_rows(table(rng, n))
     people = metric.encode_rows(table(rng, n_people))
     compiled, plain = with_both(
-        lambda: make_envelope(metric, anchors).bounds(people, values, np.zeros(n_people), np.ones(n_people))
+        lambda: make_envelope(metric.bind(anchors.encoder), anchors).bounds(
+            people, values, np.zeros(n_people), np.ones(n_people)
+        )
     )
     assert as_bytes(plain) == as_bytes(compiled)
 
@@ -56,7 +58,7 @@ def test_the_closest_values(n, seed):
     metric, targets, weights = metric_of(rng), np.round(rng.random(n), 2), rng.integers(1, 4, n).astype(float)
     people = metric.encode_rows(table(rng, n))
     compiled, plain = with_both(
-        lambda: closest_values(targets, weights, make_envelope(metric, people).at_anchors(people))
+        lambda: closest_values(targets, weights, make_envelope(metric.bind(people.encoder), people).at_anchors(people))
     )
     assert plain.tobytes() == compiled.tobytes()
 
@@ -93,5 +95,7 @@ def test_the_comparison_sees_one_bit(monkeypatch):
     metric = TableMetric({"a": 0.1})
     people = metric.encode_rows(pd.DataFrame({"a": np.arange(50.0)}))
     values = np.random.default_rng(0).random(50)
-    compiled, plain = with_both(lambda: make_envelope(metric, people).bounds(people, values, np.zeros(50), np.ones(50)))
+    compiled, plain = with_both(
+        lambda: make_envelope(metric.bind(people.encoder), people).bounds(people, values, np.zeros(50), np.ones(50))
+    )
     assert as_bytes(plain) != as_bytes(compiled)

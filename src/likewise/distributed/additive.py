@@ -60,11 +60,12 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         model.n_features_in_ = len(names)
         if not isinstance(encoder, ArrayEncoder) or all(isinstance(name, str) for name in names):
             model.feature_names_in_ = np.array(names, dtype=object)  # as scikit-learn, which takes text only
-        options, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
-        sample = plan.columns.read(partitions.rows_at(knot_sample(n), names))
+        bound = metric.bind(encoder)
+        sample = bound.read(partitions.rows_at(knot_sample(n), names))
         ends = People.read(digest[names], encoder)
+        options, plan = FitOptions.read(model), Plan.of(bound, model.monotone, model.link_name)
         parts = _plan_columns(plan, sample.rows, ends.rows, n, options.knots(n, encoder.names))
-        binning = _Binning(model, plan.columns, names, target, parts, n)
+        binning = _Binning(model, bound, names, target, parts, n)
         blocks = persist(_bin_blocks(partitions, binning))
         shares = compute([delayed(_shares)(block) for block in blocks])
         for j, part in enumerate(parts):
@@ -78,14 +79,14 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         model.scorer_, model.penalty_ = plan.fit(problem, options, output_range)
         model.encoder_ = encoder
         warn_if_vacuous(model.guarantee_, sample.take(evenly_spaced(len(sample), _CHECKED)))
-        warn_if_ineffective(metric, ends)
+        warn_if_ineffective(bound, ends)
 
 
 def _plan_columns(plan: Plan, sample: FloatArray, ends: FloatArray, n_rows: int, knots: IntArray) -> list[Part]:
     shares = np.full(len(sample), 1 / n_rows)
     found = (
-        plan_column(int(i), np.ascontiguousarray(sample[:, i]), shares, ends[:, i], plan.columns, int(knots[i]))
-        for i in np.flatnonzero(plan.columns.matters)
+        plan_column(int(i), np.ascontiguousarray(sample[:, i]), shares, ends[:, i], plan.metric, int(knots[i]))
+        for i in np.flatnonzero(plan.metric.matters)
     )
     return [part for part in found if part is not None]
 

@@ -25,6 +25,7 @@ from likewise.additive.fit import effective_n_samples
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.links import from_unit_range, to_unit_range
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 from likewise.projection.least_squares import Anchors, closest_values
@@ -66,21 +67,23 @@ class _Projected(WrapsEstimator):
         """Values of the anchors: the closest to `scores_` within the metric."""
         return from_unit_range(self.scorer_.values, self._limits)
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ProjectedScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, bound: BoundMetric
+    ) -> ProjectedScorer:
         """Score people out of fold, project the scores of the anchors, and extend them to everybody."""
         state = check_random(self.random_state)
         rng = np.random.default_rng(seed_from(state))
-        metric.check_axioms(people)
-        anchors = Anchors.choose(people, weights, metric, self.n_anchors, rng)
+        bound.description.check_axioms(people)
+        anchors = Anchors.choose(people, weights, bound, self.n_anchors, rng)
         scores = anchors.mean(self._scores(people, y, weights, anchors, state), weights)
         anchor_rows = people.take(anchors.first)
-        envelope = make_envelope(metric, anchor_rows)
+        envelope = make_envelope(bound, anchor_rows)
         bounds = envelope.at_anchors(anchor_rows)
         values = np.clip(closest_values(scores, anchors.weights, bounds, verbose=bool(self.verbose)), 0.0, 1.0)
         if self.base is None:
-            base, blend = self._fit_default_base(people, y, weights, metric, anchors, values)
+            base, blend = self._fit_default_base(people, y, weights, bound, anchors, values)
         else:
-            base = fit_base(self.base, people, y, weights, metric, self._limits)
+            base = fit_base(self.base, people, y, weights, bound, self._limits)
             check_base_classes(base, self._classes)
             blend = BlendWeights(1.0, 0.0, 0.0)
         self.scores_, self.n_anchors_ = from_unit_range(scores, self._limits), len(anchors)
@@ -119,14 +122,14 @@ class _Projected(WrapsEstimator):
         people: People,
         y: npt.NDArray[Any],
         weights: FloatArray | None,
-        metric: Metric,
+        metric: BoundMetric,
         anchors: Anchors,
         values: FloatArray,
     ) -> tuple[Any, BlendWeights]:
         """An additive model as base if that reduces the error on held-out anchors, and the blend weights."""
         anchor_rows = people.take(anchors.first)
         n_people = effective_n_samples(len(people), weights)
-        unfitted, coarse = default_base(metric, people.encoder, n_people, classify=self._classify)
+        unfitted, coarse = default_base(metric, n_people, classify=self._classify)
         targets = self._unit_outcomes(y)
         base: Any = None
         if unfitted is not None and np.ptp(targets):

@@ -12,8 +12,8 @@ from likewise._engine import kernel
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.base import Metric
 from likewise.pairs.points import groups_of, splits_of
 from likewise.projection.mcshane_whitney import EnvelopeBounds
 
@@ -48,18 +48,18 @@ class Anchors:
 
     @classmethod
     def choose(
-        cls, people: People, weights: FloatArray | None, metric: Metric, n_anchors: Any, rng: np.random.Generator
+        cls, people: People, weights: FloatArray | None, metric: BoundMetric, n_anchors: Any, rng: np.random.Generator
     ) -> Anchors:
         """Take all distinct people of positive weight, or `n_anchors` of them at random, whatever the order of rows."""
-        rows, bound = people.rows, metric.bind(people.encoder)
-        if bound.has_parts:
-            rows = rows[:, bound.matters]
+        rows = people.rows
+        if metric.has_parts:
+            rows = rows[:, metric.matters]
         rows = np.where(np.isnan(rows), np.inf, rows)
         used = np.arange(len(rows)) if weights is None else np.flatnonzero(weights > 0)
         groups = groups_of(rows[used])
         n = len(groups.first)
         chosen = np.lexsort(rows[used[groups.first]].T[::-1]) if rows.shape[1] else np.arange(n)
-        n_chosen = min(n, _MAX_ANCHORS_OF_FUNCTION if splits_of(bound) is None else _MAX_ANCHORS)
+        n_chosen = min(n, _MAX_ANCHORS_OF_FUNCTION if splits_of(metric) is None else _MAX_ANCHORS)
         if n_anchors != "auto":
             n_chosen = int(n_anchors)
             if n_chosen > n:
@@ -119,8 +119,7 @@ def closest_values(
 
     >>> from likewise.projection.mcshane_whitney import make_envelope
     >>> from likewise.metrics.weighted_lp import WeightedLp
-    >>> metric = WeightedLp([0.1])
-    >>> people = metric.encode_rows([[0.0], [2.0]])
+    >>> metric, people = WeightedLp([0.1]).read([[0.0], [2.0]])
     >>> bounds = make_envelope(metric, people).at_anchors(people)
     >>> closest_values(np.array([0.1, 0.9]), np.ones(2), bounds).round(6)
     array([0.4, 0.6])

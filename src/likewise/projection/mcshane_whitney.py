@@ -17,7 +17,6 @@ from likewise._typing import FloatArray, IntArray
 from likewise.kernel.distance import CODE, Kinds
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.base import Metric
 from likewise.pairs.points import Columns, Layout, splits_of
 from likewise.pairs.scans import cells_of
 from likewise.projection import plain
@@ -76,12 +75,11 @@ class Envelope(Frozen, ABC):
         return lambda values: self.bounds(anchors, values, values, values)
 
 
-def make_envelope(metric: Metric, anchors: People) -> Envelope:
+def make_envelope(metric: BoundMetric, anchors: People) -> Envelope:
     """The fastest envelope for a metric."""
-    bound = metric.bind(anchors.encoder)
-    if not bound.has_parts:
-        return FunctionEnvelope(bound, anchors)
-    return ScanEnvelope(bound, anchors.rows) if splits_of(bound) is None else BoxEnvelope.from_anchors(bound, anchors)
+    if not metric.has_parts:
+        return FunctionEnvelope(metric, anchors)
+    return ScanEnvelope(metric, anchors.rows) if splits_of(metric) is None else BoxEnvelope.of(metric, anchors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +97,7 @@ class BoxEnvelope(Envelope):
     rows: FloatArray
 
     @classmethod
-    def from_anchors(cls, metric: BoundMetric, anchors: People) -> BoxEnvelope:
+    def of(cls, metric: BoundMetric, anchors: People) -> BoxEnvelope:
         """Arrange the anchors by column."""
         empty = cls(metric, np.empty((0, 0)))
         return replace(empty, rows=empty.points(anchors))

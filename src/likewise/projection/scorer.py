@@ -23,25 +23,28 @@ from likewise.kernel import rules
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import from_unit_range, to_unit_range
-from likewise.kernel.schema import Encoder, People
-from likewise.metrics.base import Metric
+from likewise.kernel.metric import BoundMetric
+from likewise.kernel.schema import People
 from likewise.projection.mcshane_whitney import Envelope, make_envelope
 
 _MAX_PARAMETERS = 900
 
 
-def default_base(metric: Metric, encoder: Encoder, n_people: float, *, classify: bool) -> tuple[Any, Any]:
+def default_base(metric: BoundMetric, n_people: float, *, classify: bool) -> tuple[Any, Any]:
     """Unfitted additive models: the base, and one that is fitted several times, with few knots.
 
     Both are None for a metric whose distance is no sum over single columns.
     """
-    if not metric.weighs_columns or encoder.mixes_features or metric.p != 1:
+    if not metric.has_parts or metric.schema.mixes_features or metric.p != 1:
         return None, None
     from likewise.additive.binning import knots_for
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 
-    model, n_columns = AdditiveClassifier if classify else AdditiveRegressor, len(encoder.names)
-    base, coarse = model(metric), model(metric, max_knots=max(2, min(32, _MAX_PARAMETERS // n_columns)))
+    model, n_columns = AdditiveClassifier if classify else AdditiveRegressor, len(metric.schema.names)
+    base, coarse = (
+        model(metric.description),
+        model(metric.description, max_knots=max(2, min(32, _MAX_PARAMETERS // n_columns))),
+    )
     is_small = n_columns * knots_for(n_people, _MAX_PARAMETERS) <= _MAX_PARAMETERS
     return base if is_small else coarse, coarse
 
@@ -51,7 +54,7 @@ def fit_base(
     people: People,
     y: npt.NDArray[Any],
     weights: FloatArray | None,
-    metric: Metric,
+    metric: BoundMetric,
     limits: tuple[float, float],
 ) -> Any:
     """Scale a number to [0, 1], or fit an estimator that is within the metric; a `FrozenEstimator` is not refitted."""
@@ -70,11 +73,11 @@ def fit_base(
                 f"base must have the columns of X, {list(given)}, in this order; it has {list(own)}."
             )
     elif isinstance(base, ConstrainedEstimator):
-        if base.metric is not None and base.metric.learned(people.encoder) != metric:
+        if base.metric is not None and not metric.is_of(base.metric):
             raise InvalidInputError(
-                f"base must have the same metric, {metric!r}; it has {base.metric!r}. Leave it out there."
+                f"base must have the same metric, {metric.description!r}; it has {base.metric!r}. Leave it out there."
             )
-        model = clone(base).with_metric(metric)
+        model = clone(base).with_metric(metric.description)
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
         with suppress_guarantee_warnings():
@@ -84,7 +87,7 @@ def fit_base(
             "base must be None, a number, or an estimator that is within the metric, such as AdditiveClassifier; got "
             f"{type(base).__name__}. Wrap a fitted one in FrozenEstimator."
         )
-    _check_guarantee(model, metric, people, limits)
+    _check_guarantee(model, metric, limits)
     return model
 
 
@@ -97,15 +100,15 @@ def check_base_classes(base: Any, classes: npt.NDArray[Any] | None) -> None:
         raise InvalidInputError(f"base must have the outputs of this model, {wanted}; it has {given}. Fit it anew.")
 
 
-def _check_guarantee(model: Any, metric: Metric, people: People, limits: tuple[float, float]) -> None:
+def _check_guarantee(model: Any, metric: BoundMetric, limits: tuple[float, float]) -> None:
     """Raise unless ``|h(x) - h(x')| <= D(x, x')``, in units of the limits, with certainty."""
     guarantee = getattr(model, "guarantee_", None)
     if guarantee is None:
         raise InvalidTypeError(
             f"base must have a guarantee (guarantee_), as AdditiveClassifier does; {type(model).__name__} has none."
         )
-    if guarantee.metric.learned(people.encoder) != metric:
-        raise InvalidInputError(f"base must have the same metric, {metric!r}; it has {guarantee.metric!r}.")
+    if not metric.is_of(guarantee.metric):
+        raise InvalidInputError(f"base must have the same metric, {metric.description!r}; it has {guarantee.metric!r}.")
     if guarantee.epsilon > 0 or guarantee.delta > 0:
         raise InvalidInputError(
             f"base must be within the metric exactly; its outputs may differ by D + {guarantee.epsilon:.3g}. Use an "
@@ -219,7 +222,7 @@ _FOLDS = 5
 
 
 def fit_blend(
-    metric: Metric,
+    metric: BoundMetric,
     anchors: People,
     values: FloatArray,
     outcomes: FloatArray,
