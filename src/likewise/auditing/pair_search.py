@@ -132,7 +132,10 @@ class PairEvaluator:
             members = np.arange(len(outputs)).reshape(-1, m)
             a, b = (members[:, which].ravel() for which in np.triu_indices(m, 1))
             difference = np.abs(outputs[a] - outputs[b]).sum(axis=1)
-            distance = metric.between(people.take(a), people.take(b))
+            if metric.has_parts:
+                distance = metric.distances(people.rows[a], people.rows[b])
+            else:
+                distance = metric.between(people.take(a), people.take(b))
             return difference.reshape(len(members), -1), distance.reshape(len(members), -1)
         points = Points.among(people, np.array(people.missing(), dtype=np.int64))
         return within_groups(
