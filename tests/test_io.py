@@ -68,9 +68,7 @@ LABELS = np.array(["no", "perhaps", "yes"] * 10, dtype=object)
 OWN_MODELS = {
     "labels": lambda: AdditiveClassifier(TABLE_METRIC, penalty=0.1).fit(TABLE, LABELS),
     "penalties": lambda: AdditiveClassifier(TABLE_METRIC, monotone={"age": 1}).fit(TABLE, LABELS == "yes"),
-    "regression": lambda: AdditiveRegressor(WeightedLp([0.2], p=2), output_range=(0, 9), penalty=0.1).fit(
-        X, [1, 2, 3, 4]
-    ),
+    "regression": lambda: AdditiveRegressor(WeightedLp([0.2]), output_range=(0, 9), penalty=0.1).fit(X, [1, 2, 3, 4]),
     "calibrated": lambda: RecalibratedClassifier(AdditiveClassifier(TABLE_METRIC, penalty=0.1), cv=2).fit(
         TABLE, LABELS == "yes"
     ),

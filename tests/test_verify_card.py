@@ -189,6 +189,13 @@ FALSIFICATIONS = {
     "a category that is a list": lambda c: column(c, "region")["categories"][0].update(value=["north"]),
     "huge points that cancel": lambda c: cancel(c, 2.0**70),
     "huge points that cancel, on a coarse grid": lambda c: cancel(c, 2.0**70) or c.update(bits=-20),
+    "points of two columns that are huge together": lambda c: [
+        column(c, name).update(points=[0.7 * 2.0 ** (53 - c["bits"])] * len(column(c, name)["knots"]))
+        for name in ("age", "income")
+    ],
+    "a column that may be absent, with distances": lambda c: c["metric"].update(
+        absent=[{"column": "sex", "kind": "categorical", "weight": 0.0, "missing": None, "distances": [[0.0]]}]
+    ),
     "sums that double precision rounds": lambda c: c.update(bits=c["bits"] + 8),
     "a negative weight off the card": lambda c: weight(c, "race").update(weight=-0.1),
     "a negative weight of blanks": lambda c: weight(c, "income").update(missing=-0.1),
@@ -231,6 +238,7 @@ def test_control_the_card_that_is_falsified_below_is_proven(card):
     assert len(FALSIFICATIONS) >= 20
     same = copy.deepcopy(card)
     distances(same, lambda found: None)
+    same["metric"]["absent"] = [{"column": "sex", "kind": "categorical", "weight": 0.0, "missing": None}]
     prove(same)
 
 
@@ -302,7 +310,14 @@ def test_files_that_are_not_there_or_no_cards_are_said_in_a_line(tmp_path, capsy
     assert len(capsys.readouterr().out.splitlines()) == 4
 
 
-POOLS = [[30, 2.5, "b", None], [True, False], [0, 1], ["True", "true", "b"], [1.0, 2.5]]
+POOLS = [
+    [30, 2.5, "b", None],
+    [True, False],
+    [0, 1],
+    ["True", "true", "b"],
+    ["True", "true", "false", 0, 1],
+    [1.0, 2.5],
+]
 CELLS = [
     "30",
     "30.0",

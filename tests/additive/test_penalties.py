@@ -95,6 +95,10 @@ def test_penalties_that_were_found_can_be_given():
         named.predict_proba(X).tobytes()
         == AdditiveClassifier(metric, penalty=1e-3).fit(X, y).predict_proba(X).tobytes()
     )
+    three, of_three = X.assign(c=rng.normal(size=400)), TableMetric({"a": 0.4, "b": 0.2, "c": 0.3})
+    two = AdditiveClassifier(of_three, penalty={"a": 1e-3, "b": 0.1}).fit(three, y)
+    all_three = AdditiveClassifier(of_three, penalty={"a": 1e-3, "b": 0.1, "c": 0.1}).fit(three, y)
+    assert two.predict_proba(three).tobytes() == all_three.predict_proba(three).tobytes()
     with pytest.raises(ValueError, match="penalty must name columns of X"):
         AdditiveClassifier(metric, penalty={"c": 1e-3}).fit(X, y)
     with pytest.raises(ValueError, match="penalty must be 'auto' or a mapping"):
@@ -127,6 +131,7 @@ def test_whole_weights_count_people_and_others_give_the_effective_number():
     assert effective_n_samples(3, np.array([1.0, 0.0, 5.0])) == 6
     assert effective_n_samples(3, np.array([0.5, 0.5, 0.0])) == pytest.approx(2)
     assert effective_n_samples(2, np.array([1e-200, 0.0])) == pytest.approx(1)
+    assert effective_n_samples(3, np.array([0.1, 0.2, 0.4])) == pytest.approx(0.7**2 / 0.21)
     rng = np.random.default_rng(5)
     X, times = rng.normal(size=(80, 2)), rng.integers(0, 4, 80)
     y = (rng.random(80) < expit(X[:, 0])).astype(int)

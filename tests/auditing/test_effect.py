@@ -290,10 +290,11 @@ def test_scorecards():
     assert truth <= result.proven <= truth + 1e-6
 
 
-def test_a_card_in_whole_points():
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_a_card_in_whole_points(outcome):
     X, y = people(7)
     model = AdditiveClassifier(TableMetric({"age": 0.3, "income": 1.0}, {"sex": 0.4, "region": 0.5})).fit(X, y)
-    card = model.in_points()
+    card = model.in_points(base_odds=7, outcome=model.classes_[outcome])
     truth, result = brute_force(card, ["region"]), effect(card, X, "region", tolerance=1e-6)
     assert result.found == pytest.approx(truth, abs=1e-6)
     assert truth <= result.proven <= truth + 1e-6

@@ -121,6 +121,18 @@ def test_a_vendor_who_docks_every_woman_is_not_said_to_keep_to_the_metric():
     assert "of any model within the metric" in docked.headline
 
 
+@pytest.mark.parametrize("side", [1, -1])
+def test_the_headline_is_about_the_group_that_is_furthest_beyond_its_limit(side):
+    """Above the others or below them."""
+    X = pd.DataFrame({"a": np.arange(90) % 9 / 9.0, "team": np.array(["x", "y", "z"])[np.arange(90) % 3]})
+    scores = 0.5 + side * np.where(X["team"] == "y", 0.3, np.where(X["team"] == "z", -0.1, 0.0))
+    found = group_gaps(None, X, TableMetric({"a": 0.01}, {"team": 0}), "team", predictions=scores)
+    row = found.gaps.set_index("value").loc["y"]
+    assert np.sign(row["gap"]) == side
+    assert abs(row["gap"]) - row["allowed"] == (found.gaps["gap"].abs() - found.gaps["allowed"]).max()
+    assert found.headline.startswith("mean outputs of y and of all others differ by")
+
+
 def test_what_cannot_be_compared_is_refused():
     X, scores = drawn(0)
     with pytest.raises(InvalidInputError, match="column must list"):

@@ -287,6 +287,23 @@ def test_subclasses_are_not_trusted():
     assert np.abs(model.predict_proba(X[:9]) - straight.predict_proba(X[:9])[:, ::-1]).max() <= 0.2
 
 
+@pytest.mark.parametrize("p", [1, 2, 3, np.inf])
+def test_the_nearest_person_with_another_decision_is_as_far_as_certified(p):
+    """Along the direction in which a linear score changes most per distance, in each norm."""
+    rng = np.random.default_rng(0)
+    people, labels = rng.normal(size=(200, 3)), rng.random(200) < 0.5
+    metric = WeightedLp([0.7, 0.3, 1.1], p)
+    model = SmoothedClassifier(LogisticRegression(C=10), metric=metric, noise="gaussian").fit(people, labels)
+    found = model.certify(people[:30])
+    scales = metric.weights if np.isinf(p) else metric.weights ** (1 / p)
+    slope = LogisticRegression(C=10).fit(people, labels).coef_[0] / scales
+    best = np.eye(3)[np.abs(slope).argmax()] if p == 1 else np.abs(slope) ** (0 if np.isinf(p) else 1 / (p - 1))
+    best = np.sign(slope) * best / np.linalg.norm(best, p) / scales  # at distance 1
+    towards = np.where(found.outcome, -1, 1)[:, None] * best * found.distance[:, None]
+    for share, same in ((1 - 1e-6, True), (1 + 1e-6, False)):
+        assert ((model.predict(people[:30] + share * towards) == found.outcome) == same).all()
+
+
 def test_several_classes_have_no_closed_form_for_linear_models_but_for_trees():
     A, b = make_classification(200, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
     assert SmoothedClassifier(LogisticRegression(), metric=METRIC, epsilon=0.2).fit(A, b).guarantee_.level != "exact"

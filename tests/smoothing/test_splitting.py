@@ -494,3 +494,18 @@ def test_control_a_value_between_the_last_points_of_a_grid_that_is_cut_is_found_
 
     monkeypatch.setattr(ShiftedGrids, "prepare", cut)
     assert excess_near(EXTREMES, 0.3, GRID) > 0.1
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("declared", [True, False])
+def test_where_a_grid_ends_nobody_is_further_along_it_than_people_beyond(side, declared):
+    """Positions never fall, and rise by no more than the steps between two people: also past the last of the grid."""
+    grids = cells_for(np.arange(50.0)[:, None], [0.04], n_draws=1000, steps=(1.0,) if declared else "auto")
+    last = 2.0**38 // grids.per_step[0] if declared else 2.0**20
+    values = grids.origins[0] + side * (last + np.arange(-3.0, 3.5, 1.0 if declared else 0.125))
+    prepared = grids.prepare(values[:, None])
+    steps = side * np.diff(prepared.sum(axis=1))
+    assert (steps >= 0).all()
+    assert (steps <= side * np.diff(values) + 1e-6).all()
+    assert abs(prepared.sum(axis=1)[-1]) == last  # control: the last ones are beyond it
+    assert (steps > 0).any()

@@ -65,6 +65,9 @@ def test_positions_of_floats_ascend_with_them(a, b):
         ("debt <= income", {"debt": 1, "income": -1}, 0),
         ("debt >= income", {"debt": -1, "income": 1}, 0),
         ("2 * debt + 3 <= income - 4", {"debt": 2, "income": -1}, -7),
+        ("debt >= 3", {"debt": -1}, -3),
+        ("debt + 2 >= income - 4", {"debt": -1, "income": 1}, 6),
+        ("2 - debt == 1", {"debt": -1}, -1),
         ("debt + 2 * debt - income <= 3 * income - debt", {"debt": 4, "income": -4}, 0),
         ("`other costs` + 0.5 rent <= 1e3", {"other costs": 1, "rent": 0.5}, 1000),
     ],
@@ -82,6 +85,15 @@ def test_rules_are_read(text, coefficients, bound):
 def test_rules_that_are_none(text):
     with pytest.raises(InvalidInputError, match="A rule must"):
         Rule.parse(text)
+
+
+def test_a_rule_about_one_member_of_a_set_leaves_it_a_set():
+    kinds = ["kind_a", "kind_b", "kind_c"]
+    X = pd.DataFrame(np.eye(3)[np.arange(60) % 3], columns=kinds).assign(age=30.0)
+    columns = {"age": NumericDomain(0, 99, 1), **dict.fromkeys(kinds, NumericDomain(0, 1, 1))}
+    one, two = (Domain(columns).with_rules(r).with_one_hot(X) for r in ("20 * kind_a <= age", "kind_a + kind_b <= 2"))
+    assert [[*each.members] for each in one.one_hot] == [kinds]
+    assert two.one_hot == []  # it says that both may be 1
 
 
 def test_rules_hold_for_people_of_whom_all_is_known():
@@ -225,3 +237,36 @@ def test_a_rule_holds_for_sums_of_decimals_that_are_rounded(size):
         for people, holds in ((X, True), (more, False)):
             assert (domain.keeps_rules(people.to_numpy(), ["a", "b", "c"]) == holds).all()
             assert (space.keeps_rules(people.to_numpy()) == holds).all()
+
+
+def test_who_is_in_a_domain_does_not_depend_on_how_people_are_coded():
+    """Blanks, steps, sums of columns, and 0/1 columns of which one is 1, as tables and as codes."""
+    rng = np.random.default_rng(0)
+    columns = {
+        "a": NumericDomain(0.5, 8, 0.5, blank=True),
+        "b": NumericDomain(-1, 4, blank=True),
+        "kind": CategoricalDomain(("x", "y"), blank=True),
+        **{name: NumericDomain(0, 1, 1) for name in ("red", "green", "blue")},
+    }
+    domain = Domain(columns).with_rules("a <= 2 * b + 3", "green + a <= 7", "red + green + blue == 1")
+    n = 3000
+    numbers = {"a": np.round(rng.uniform(-1, 9, n) * 4) / 4, "b": rng.uniform(-2, 5, n)}
+    X = pd.DataFrame({name: np.where(rng.random(n) < 0.2, np.nan, values) for name, values in numbers.items()})
+    X["kind"] = rng.choice(["x", "y", "z", None], n)
+    X[["red", "green", "blue"]] = np.eye(3)[rng.integers(0, 3, n)]
+    holds = domain.holds(X)
+    space = InputSpace.of(lambda table: np.zeros(len(table)), X, domain=domain)
+    assert [name for name, held in zip(space.names, space.held, strict=True) if "green" in str(held)]
+    np.testing.assert_array_equal(space.holds(space.rows), holds)
+    blank = X[["a", "b"]].isna().any(axis=1).to_numpy()
+    for kind in (blank, ~blank):  # controls
+        assert holds[kind].any()
+        assert not holds[kind].all()
+
+
+@pytest.mark.parametrize(("bits", "members"), [({}, "abc"), ({"a": (0, 0)}, "bc"), ({"b": (1, 1)}, "b")])
+def test_the_one_of_a_set_is_a_member_that_may_be_1_beside_others_that_may_be_0(bits, members):
+    columns = {name: NumericDomain(*bits.get(name, (0, 1)), 1) for name in "abc"}
+    X = pd.DataFrame(np.eye(3), columns=[*"abc"]).iloc[[1, 1]]
+    space = InputSpace.of(lambda table: np.zeros(len(table)), X, domain=Domain(columns).with_rules("a + b + c == 1"))
+    assert [held.values for held in space.held] == [tuple(members)]

@@ -220,13 +220,13 @@ class _CornerBoxes:
     def _corners(self) -> IntArray:
         """Nodes of the exchanged columns, one row for each corner.
 
-        Under a rule a corner may be impossible where a value between corners is not: all values are taken, if they are
-        few enough.
+        Under a rule a corner may be impossible where a value between corners is not, and with several classes the worst
+        pair need not be at corners: all values are taken, if they are few enough.
         """
         nodes = [self.model.nodes[i] for i in self.exchanged]
         ruled = {i for rule in self.model.space.rules for i in rule.terms}
         every = [
-            range(len(each.values)) if i in ruled and not each.n_numbers else each.corners
+            range(len(each.values)) if (i in ruled or self.model.curve is None) and not each.n_numbers else each.corners
             for i, each in zip(self.exchanged, nodes, strict=True)
         ]
         for listed in (every, [each.corners for each in nodes]):
@@ -314,7 +314,11 @@ class _CornerBoxes:
         room = self.model.rounding * np.abs(self.outputs.directions).sum(axis=1)
         d, low, high, top = d + 2 * room, low - room, high + room, top + room
         if self.model.curve is None:
-            return float(self.outputs.largest(d[None], high[None], top[None])[0])
+            # Between corners the scores of the two people are others, but no two of them change by more. (The ends of
+            # a line of scores are the furthest apart, so that those of one number are enough.)
+            line = len(self.exchanged) == 1 and np.isfinite(self.model.nodes[self.exchanged[0]].values).all()
+            both = () if any(self.inside) and not line else (high[None], top[None])
+            return float(self.outputs.largest(d[None], *both)[0])
         return self.model.curve.rise(float(d[0]), float(low[0]), float(high[0]), float(top[0]))
 
     def spread(self, pair: tuple[int, int], box: Box) -> IntArray:
