@@ -59,6 +59,7 @@ def measure(what: str, n: int) -> None:
 
     from likewise import audit
     from likewise._engine import always_compiled
+    from likewise.pairs.points import Columns
     from likewise.pairs.scans import worst_partners
 
     X, scores, metric = people(n)
@@ -66,9 +67,10 @@ def measure(what: str, n: int) -> None:
         audit(None, X[:500], metric, predictions=scores[:500])
     if what == "scan":
         columns, outputs = np.ascontiguousarray(X.T), scores[None, :].copy()
+        everyone = Columns(columns, np.zeros(len(columns), np.int8), metric.scales, 1.0)
         with always_compiled():
-            worst_partners(columns[:, :500].copy(), outputs[:, :500].copy(), metric.scales, 1.0, 1e-9)
-        brute = seconds(lambda: worst_partners(columns, outputs, metric.scales, 1.0, 1e-9))
+            worst_partners(everyone._replace(X=columns[:, :500].copy()), outputs[:, :500].copy(), 1e-9)
+        brute = seconds(lambda: worst_partners(everyone, outputs, 1e-9))
         print(brute, seconds(lambda: audit(None, X, metric, predictions=scores)))
         return
     results = []

@@ -8,15 +8,17 @@ from likewise import WeightedLp
 from likewise.base import PlainScorer
 from likewise.kernel.bounds import Bound
 from likewise.kernel.guarantee import SEAL, Guarantee
+from likewise.kernel.metric import BoundMetric
 
 
 def promise(metric, curve=None, level="exact", basis="By hand.", *numbers, **more):
     """A guarantee with the seal of the rules; a metric of tables is bound to none."""
-    bound = (
-        metric.bind(metric.encoder())
-        if isinstance(metric, WeightedLp)
-        else SimpleNamespace(description=metric, is_of=metric.__eq__, schema=SimpleNamespace(raw_labels=None))
-    )
+    bound = metric
+    if isinstance(metric, WeightedLp):
+        bound = metric.bind(metric.encoder())
+    elif not isinstance(metric, BoundMetric):
+        nobody = SimpleNamespace(raw_labels=None)
+        bound = SimpleNamespace(description=metric, is_of=metric.__eq__, schema=nobody, rebound=metric.bind)
     return Guarantee(bound, curve or Bound(), level, basis, *numbers, **more, seal=SEAL)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from likewise._subsample import some_pairs
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.base import Metric
 
 
 class VacuousGuaranteeWarning(UserWarning):
@@ -68,13 +68,12 @@ def warn_vacuous(text: str, command_text: str) -> None:
     warnings.warn(warning, stacklevel=_frames_to_caller())
 
 
-def warn_if_ineffective(metric: Metric, people: People) -> None:
+def warn_if_ineffective(weights: BoundMetric, people: People) -> None:
     """Warn of numeric columns of positive weight whose missing weight leaves (almost) no effect.
 
     A person without the number is at distance m from everyone who has it, so by the triangle inequality two people who
     have it may differ by at most ``2 m`` because of it, whatever the column's own weight.
     """
-    weights = metric.bind(people.encoder)
     if not weights.has_parts:
         return
     for i in np.flatnonzero(weights.is_number & weights.matters & ~np.isnan(weights.missing)).tolist():
@@ -117,4 +116,4 @@ def _frames_to_caller() -> int:
 def _some_distances(guarantee: Guarantee, people: People) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Distances of a fixed sample of up to `_PAIRS` pairs."""
     a, b = some_pairs(len(people), _PAIRS)
-    return np.asarray(guarantee.metric.bind(people.encoder).between(people.take(a), people.take(b)))
+    return np.asarray(guarantee.bound_metric.rebound(people.encoder).between(people.take(a), people.take(b)))

@@ -33,6 +33,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel import rules
 from likewise.kernel.certificate import Certificate, Estimate, certify
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
 from likewise.metrics.base import Metric
 from likewise.metrics.weighted_lp import WeightedLp
@@ -136,8 +137,8 @@ class ConstrainedEstimator(BaseEstimator, ABC):
     feature_names_in_: npt.NDArray[Any]
 
     @abstractmethod
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> Scorer:
-        """Fit to validated data; return a scorer with its guarantee."""
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric) -> Scorer:
+        """Fit to validated data, within a metric bound to these people's columns; return a scorer."""
 
     @abstractmethod
     def _check_target(self, y: npt.NDArray[Any]) -> None:
@@ -167,13 +168,12 @@ class ConstrainedEstimator(BaseEstimator, ABC):
             if metric is None:
                 found = linear_weights(people.rows, y, classify=self._classify, sample_weight=weights)
                 metric = WeightedLp(found, feature_names=people.encoder.labels)
-            bound = metric.bind(people.encoder)
+            bound = metric.bind(people.encoder)  # the only place: what is below takes it as it is
             bound.check_people(people)
-            metric = bound.description
-            self.scorer_ = self.learn(people, y, weights, metric)
+            self.scorer_ = self.learn(people, y, weights, bound)
             self.encoder_ = people.encoder
             warn_if_vacuous(self.guarantee_, people)
-            warn_if_ineffective(metric, people)
+            warn_if_ineffective(bound, people)
         return self
 
     @property
@@ -237,10 +237,10 @@ class ConstrainedEstimator(BaseEstimator, ABC):
 
     def _people(self, X: Any) -> People:
         """Validated people at prediction."""
-        metric = self.guarantee_.metric
+        metric = self.guarantee_.bound_metric
         people = read_for_predict(X, self, self.encoder_)
         if np.isnan(people.rows).any():  # the columns themselves were checked in `fit`
-            metric.bind(people.encoder).check_people(people)
+            metric.rebound(people.encoder).check_people(people)
         return people
 
     def _by_partition(self, method: Callable[[Any], Any], X: Any, empty: Any) -> Any:

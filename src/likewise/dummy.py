@@ -68,10 +68,12 @@ class ConstantClassifier(ConstrainedClassifier):
     def __init__(self, metric: Metric | None = None) -> None:
         self.metric = metric
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
+    ) -> ConstantScorer:
         """Compute the class frequencies."""
         shares = np.average(y[:, None] == self.classes_, axis=0, weights=weights)
-        return ConstantScorer(metric.bind(people.encoder), shares)
+        return ConstantScorer(metric, shares)
 
 
 class ConstantRegressor(ConstrainedRegressor):
@@ -97,7 +99,9 @@ class ConstantRegressor(ConstrainedRegressor):
         self.metric = metric
         self.output_range = output_range
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
+    ) -> ConstantScorer:
         """Compute the mean."""
         mean = np.clip(np.average(y, weights=weights), *self.output_range_)
-        return ConstantScorer(metric.bind(people.encoder), np.array([mean]), self.output_range_)
+        return ConstantScorer(metric, np.array([mean]), self.output_range_)

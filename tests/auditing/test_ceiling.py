@@ -115,8 +115,9 @@ def test_no_pair_of_several_classes_is_further_apart_than_the_metric():
     """The solution itself, checked pair by pair: an excess of 1e-7 is the tolerance of the program."""
     rng = np.random.default_rng(0)
     metric = WeightedLp([0.2, 0.3])
-    points = Points.of(metric.encode_rows(rng.normal(size=(50, 2))))
-    program = Confidence(points, metric.bind(points.people.encoder), np.eye(3)[rng.integers(0, 3, 50)])
+    bound, people = metric.read(rng.normal(size=(50, 2)))
+    points = Points.of(people, bound)
+    program = Confidence(points, np.eye(3)[rng.integers(0, 3, 50)])
     program.solve_with_cuts(500, "")
     variation = np.abs(program.h[:, None] - program.h).sum(axis=2) / 2
     excess = variation - metric.pairwise(points.X)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from likewise.kernel.distance import NULLABLE, NUMBER
 from likewise.pairs import box_bounds
 from likewise.pairs.box_bounds import linear_excess_bound, max_difference
 from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import box_tree_of
-from likewise.pairs.points import NULLABLE, NUMBER
 
 SCALES = np.array([0.4, 0.1, 0.3])  # two numbers and a code
 GAP = np.empty(3)

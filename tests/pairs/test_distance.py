@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp
+from likewise.kernel.distance import CODE
 from likewise.pairs.box_bounds import norm
 from likewise.pairs.kernels import fill_distances
-from likewise.pairs.points import CODE, Points
+from likewise.pairs.points import Points
 from likewise.pairs.scans import within_groups
 
 POWERS = [1, 1.5, 2, 3, 7, 40, np.inf]
@@ -51,9 +52,9 @@ def cases(p):
 @pytest.mark.parametrize("p", POWERS)
 def test_numpy_and_compiled_distances_agree(p):
     for X, metric in cases(p):
-        points = Points.of(metric.encode_rows(X))
-        weights = metric.bind(points.people.encoder)
-        scales = points.scales(weights)
+        weights, people = metric.read(X)
+        points = Points.of(people, weights)
+        scales = points.scales
         expected = weights.pairwise(points.people.rows, points.people.rows)
         np.testing.assert_allclose(compiled(points, scales, p), expected, rtol=ROUNDING, atol=0)
         # The norm of boxes, of which a person is the smallest; it wants codes last.
@@ -88,13 +89,10 @@ def test_large_powers_neither_overflow_nor_vanish():
 def test_pairs_within_groups_are_those_of_numpy(p):
     m = 12
     for X, metric in cases(p):
-        points = Points.of(metric.encode_rows(X))
-        weights = metric.bind(points.people.encoder)
+        weights, people = metric.read(X)
+        points = Points.of(people, weights)
         outputs = np.random.default_rng(1).random((len(points), 3))
-        differences, distances = within_groups(
-            np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds, points.scales(weights),
-            float(p), m,
-        )  # fmt: skip
+        differences, distances = within_groups(points.columns_in(1.0), np.ascontiguousarray(outputs.T), m)
         assert differences.shape == distances.shape == (len(points) // m, m * (m - 1) // 2)
         first, second = np.triu_indices(m, 1)
         for k in range(len(points) // m):

@@ -9,9 +9,10 @@ import pytest
 from likewise import TableMetric
 from likewise._subsample import fixed_sample
 from likewise.distributed.frames import describe
+from likewise.kernel.distance import CODE, NULLABLE, NUMBER
 from likewise.pairs import points
 from likewise.pairs.cutting_planes import mean_powers
-from likewise.pairs.points import CODE, NULLABLE, NUMBER, Points, gaps_between, groups_of
+from likewise.pairs.points import Points, gaps_between, groups_of
 
 X = np.array([[0.0, 1.0, 4.0, -2.0, 4.0], [3.0, np.nan, 5.0, np.nan, 9.0], [0.0, 1.0, 1.0, 2.0, 0.0]])
 KINDS = np.array([NUMBER, NULLABLE, CODE], dtype=np.int8)

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from engines import with_both
 from likewise import TableMetric, audit, ceiling, estimate_minimal_metric
+from likewise.kernel.distance import CODE, NULLABLE, NUMBER
 from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.gather import gather
 from likewise.pairs.plain import blocks_after
-from likewise.pairs.points import CODE, NULLABLE, NUMBER
+from likewise.pairs.points import Columns
 from likewise.pairs.scans import gather_every_pair, search_every_pair, within_groups, worst_partners
 
 POWERS = st.sampled_from([1.0, 2.0, np.inf, 1.5, 3.0])
@@ -34,8 +35,8 @@ def people(rng, n, n_outputs=1):
     return X, outputs, kinds, scales
 
 
-def columns(*arrays):
-    return [np.ascontiguousarray(each.T) for each in arrays]
+def columns(X, outputs, *space):
+    return Columns(np.ascontiguousarray(X.T), *space), np.ascontiguousarray(outputs.T)
 
 
 def fields(result):
@@ -51,7 +52,7 @@ def test_every_pair_in_numpy_finds_what_the_boxes_find(n, seed, p, n_outputs, n_
     count = rng.integers(1, 4, n)
     tree = box_tree_of(X, outputs, scales, p, kinds, count)
     expected = search_tree(tree, 1e-9, n_worst)
-    blocks = blocks_after(*columns(X, outputs), kinds, scales, p)
+    blocks = blocks_after(*columns(X, outputs, kinds, scales, p))
     found, counts = search_every_pair(blocks, count, 1e-9, n_worst, [0.2])
     assert fields(found) == fields(expected)
     assert counts == [search_tree(tree, 0.2, 1).n_violations]
@@ -72,7 +73,7 @@ def test_the_same_pairs_are_gathered(n, seed, p, max_pairs):
 @given(n=SIZES, seed=SEEDS, p=POWERS, tolerance=st.sampled_from([0.0, 0.1]))
 def test_worst_partners(n, seed, p, tolerance):
     X, outputs, kinds, scales = people(np.random.default_rng(seed), n, 2)
-    compiled, plain = with_both(lambda: worst_partners(*columns(X, outputs), scales, p, tolerance, kinds))
+    compiled, plain = with_both(lambda: worst_partners(*columns(X, outputs, kinds, scales, p), tolerance))
     assert [each.tobytes() for each in plain] == [each.tobytes() for each in compiled]
 
 
@@ -80,15 +81,15 @@ def test_worst_partners(n, seed, p, tolerance):
 @given(n_groups=st.integers(1, 30), m=st.integers(2, 20), seed=SEEDS, p=POWERS)
 def test_pairs_within_groups(n_groups, m, seed, p):
     X, outputs, kinds, scales = people(np.random.default_rng(seed), n_groups * m, 2)
-    compiled, plain = with_both(lambda: within_groups(*columns(X, outputs), kinds, scales, p, m))
+    compiled, plain = with_both(lambda: within_groups(*columns(X, outputs, kinds, scales, p), m))
     assert [each.tobytes() for each in plain] == [each.tobytes() for each in compiled]
 
 
 def test_control_sums_in_another_order_of_columns_have_other_bits():
     X, outputs, _, _ = people(np.random.default_rng(0), 300)
     X, kinds, scales = np.random.default_rng(0).random((300, 4)), np.zeros(4, dtype=np.int8), np.full(4, 0.1)
-    one = next(blocks_after(*columns(X, outputs), kinds, scales, 1.0))[2]
-    other = next(blocks_after(*columns(X[:, ::-1], outputs), kinds, scales, 1.0))[2]
+    one = next(blocks_after(*columns(X, outputs, kinds, scales, 1.0)))[2]
+    other = next(blocks_after(*columns(X[:, ::-1], outputs, kinds, scales, 1.0)))[2]
     np.testing.assert_allclose(one, other)
     assert (one != other).any()
 

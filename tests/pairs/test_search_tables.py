@@ -40,8 +40,9 @@ def make_table(rng, n, n_levels=4, holes=0.2):
 
 
 def laid_out(X, metric):
-    points = Points.of(metric.encode_rows(X))
-    return points, points.scales(metric.bind(points.people.encoder))
+    bound, people = metric.read(X)
+    points = Points.of(people, bound)
+    return points, points.scales
 
 
 @st.composite
@@ -105,8 +106,8 @@ def test_worst_partner_of_each_person_is_that_of_the_metric():
     metric = TableMetric(
         {"age": 0.2, "income": 0.1}, {"region": 0.1, "owner": 0.05, "job": 0.2}, missing={"income": 0.3}
     )
-    points, scales = laid_out(X, metric)
-    _, excess, _ = worst_partners(points.X.T.copy(), outputs.T.copy(), scales, 1.0, 0.0, points.kinds)
+    points, _ = laid_out(X, metric)
+    _, excess, _ = worst_partners(points.columns_in(1.0), outputs.T.copy(), 0.0)
     gap = np.abs(outputs - outputs.T) - metric.pairwise(X)
     np.testing.assert_allclose(excess, np.maximum(np.triu(gap, 1).max(axis=1), 0), atol=1e-12)
 

@@ -7,6 +7,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from likewise import WeightedLp, ceiling
 from likewise.exceptions import UnsolvedError
 from likewise.pairs import transport
+from likewise.pairs.points import Columns
 from likewise.pairs.transport import min_cost_transport, potentials
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
@@ -41,7 +42,7 @@ def test_the_optimum_is_that_of_the_program_with_all_pairs(problem, near, smalle
     with pytest.MonkeyPatch.context() as patch:  # few pairs and several levels, so that every branch is taken
         patch.setattr(transport, "_NEAR", near)
         patch.setattr(transport, "_SMALLEST", smallest)
-        found = potentials(X, mass, scales, p, kinds)
+        found = potentials(Columns(X.T, kinds, scales, p), mass)
     D = WeightedLp([1.0, 1.0], p).pairwise(X[:, :2] * scales[:2]) + scales[2] * (X[:, 2:] != X[:, 2:].T)
     assert mass @ found.h == pytest.approx(all_pairs_optimum(D, mass), abs=1e-7)
     assert ((found.h >= 0) & (found.h <= 1)).all()
@@ -66,7 +67,7 @@ def test_the_same_people_in_another_order_have_the_same_optimum():
     X, mass = rng.normal(size=(600, 2)), rng.choice([-1.0, 1.0, 5.0], size=600)
     kinds, scales = np.zeros(2, dtype=np.int8), np.array([0.3, 0.2])
     turned = np.arange(600)[::-1]
-    one, other = (potentials(X[k], mass[k], scales, 2.0, kinds).h for k in (np.arange(600), turned))
+    one, other = (potentials(Columns(X[k].T, kinds, scales, 2.0), mass[k]).h for k in (np.arange(600), turned))
     assert mass @ one == pytest.approx(mass[turned] @ other, abs=1e-6)
 
 
@@ -81,7 +82,7 @@ def test_pairs_that_were_not_in_the_program_are_within_the_distance(unit, monkey
     monkeypatch.setattr(transport, "_NEAR", 1)  # nearly all pairs are looked for only after a solution
     rng = np.random.default_rng(0)
     X, mass, scales = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], size=60), np.array([0.1, 0.05]) * unit
-    h = potentials(X, mass, scales, 1.0, np.zeros(2, dtype=np.int8)).h
+    h = potentials(Columns(X.T, np.zeros(2, dtype=np.int8), scales, 1.0), mass).h
     between = np.ix_(mass > 0, mass < 0)
     D = WeightedLp(scales).pairwise(X)
     assert (np.subtract.outer(h, h) - D)[between].max() <= 1e-9
@@ -95,7 +96,7 @@ def test_a_search_that_finds_nothing_new_ends_in_an_error(monkeypatch):
     rng = np.random.default_rng(0)
     X, mass = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], size=60)
     with pytest.raises(UnsolvedError, match="did not converge"):
-        potentials(X, mass, np.array([0.1, 0.05]), 1.0, np.zeros(2, dtype=np.int8))
+        potentials(Columns(X.T, np.zeros(2, dtype=np.int8), np.array([0.1, 0.05]), 1.0), mass)
 
 
 @st.composite

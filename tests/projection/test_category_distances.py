@@ -12,11 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from likewise import ProjectedClassifier, TableMetric, attack, audit, load_model, save_model
-from likewise.projection.mcshane_whitney import make_envelope
+from likewise.projection.mcshane_whitney import BoxEnvelope, ScanEnvelope, make_envelope
 
-JOBS = ["clerk", "teacher", "farmer", "smith"]
+JOBS = ["clerk", "teacher", "farmer", "smith", "nurse"]
 GROUPS = {"groups": {"job": {"within": 0.25, "groups": [JOBS[:2], JOBS[2:]]}}}
 LINE = {"distances": {"job": {a: {b: abs(i - j) for j, b in enumerate(JOBS)} for i, a in enumerate(JOBS)}}}
+SIDES = dict(zip(JOBS, "aabbb", strict=True))
+# The graph K(2, 3), whose distances are no sum of mismatches.
+NO_SUM = {"distances": {"job": {a: {b: 2 * (a != b) - (SIDES[a] != SIDES[b]) for b in JOBS} for a in JOBS}}}
 
 
 def some_people(n, seed=0):
@@ -38,22 +41,24 @@ def capped_distance(metric, table, shape):
     return apart + np.where(blank[:, None] != blank, 0.05, np.nan_to_num(gaps))
 
 
-@pytest.mark.parametrize("shape", [GROUPS, LINE])
+@pytest.mark.parametrize("shape", [GROUPS, LINE, NO_SUM])
 def test_the_envelope_is_that_of_brute_force(shape):
     table, rng = some_people(40)
     metric = metric_with(shape)
     people = metric.encode_rows(table)
     anchors, values = people.take(np.arange(25)), rng.random(25)
-    found = make_envelope(metric, anchors).bounds(people, values, np.zeros(40), np.ones(40))
+    envelope = make_envelope(metric, anchors)
+    assert isinstance(envelope, ScanEnvelope if shape is NO_SUM else BoxEnvelope)
+    found = envelope.bounds(people, values, np.zeros(40), np.ones(40))
     D = capped_distance(metric, table, shape)[:, :25]
     np.testing.assert_allclose(found.lower, np.maximum(0, (values - D).max(axis=1)), atol=1e-12)
     np.testing.assert_allclose(found.upper, np.minimum(1, (values + D).min(axis=1)), atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [GROUPS, LINE])
+@pytest.mark.parametrize("shape", [GROUPS, LINE, NO_SUM])
 def test_all_pairs_and_an_attack_are_within_the_distance(shape, tmp_path):
     table, rng = some_people(150)
-    y = rng.random(150) < table["job"].map(dict(zip(JOBS, [0.05, 0.95, 0.1, 0.9], strict=True))).fillna(0.5)
+    y = rng.random(150) < table["job"].map(dict(zip(JOBS, [0.05, 0.95, 0.1, 0.9, 0.3], strict=True))).fillna(0.5)
     metric = metric_with(shape)
     forest = make_pipeline(OneHotEncoder(handle_unknown="ignore"), RandomForestClassifier(20, random_state=0))
     model = ProjectedClassifier(forest, metric=metric).fit(table, y)

@@ -9,7 +9,8 @@ import pytest
 from engines import plain, with_both
 from likewise import FunctionMetric, TableMetric, WeightedLp
 from likewise._engine import always_compiled
-from likewise.projection.mcshane_whitney import BoxEnvelope, caps, make_envelope
+from likewise.kernel.distance import CODE, column_distances
+from likewise.projection.mcshane_whitney import BoxEnvelope, box_ranges, caps, make_envelope
 
 
 def table(n, seed=0):
@@ -94,39 +95,37 @@ def test_most_anchors_are_not_looked_at():
     assert found.n_distances < 0.2 * 500 * 4000
 
 
-def test_compiled_distances_are_the_capped_ones():
-    from likewise.projection.kernels import LEAF_SIZE, _distances
+def test_distances_of_points_are_the_capped_ones():
+    from likewise.pairs.kernels import fill_distances_from
 
     metric = table_metric()
-    everyone = metric.encode_rows(table(LEAF_SIZE, seed=4))
-    envelope, out = BoxEnvelope.from_anchors(metric.bind(everyone.encoder), everyone), np.empty(LEAF_SIZE)
-    rows = np.ascontiguousarray(everyone.rows[:, envelope.columns])
+    everyone = metric.encode_rows(table(64, seed=4))
+    envelope = BoxEnvelope.from_anchors(metric.bind(everyone.encoder), everyone)
+    columns, out, limits = np.ascontiguousarray(envelope.rows.T), np.empty(64), np.full(64, np.inf)
     expected = capped(metric, everyone, everyone)
-    for i in range(LEAF_SIZE):
-        given = envelope.scales, envelope.caps, envelope.n_numbers, 1.0, np.inf
-        _distances(rows[i], np.ascontiguousarray(rows.T), 0, LEAF_SIZE, *given, out)
+    for i in range(64):
+        fill_distances_from(envelope.rows[i], columns, *envelope.space, 0, 64, limits, out, envelope.caps)
         np.testing.assert_allclose(out, expected[i], rtol=0, atol=1e-14)
+        plain_ones = column_distances(columns[:, [i]], columns, *envelope.space, limits, envelope.caps)
+        assert plain_ones.tobytes() == out.tobytes()
 
 
 def test_a_box_is_no_further_than_the_nearest_in_it():
     """Boxes of a few people, some of whom miss numbers; caps bind in half of the cases."""
-    from likewise.projection.kernels import _least_distance
+    from likewise.projection.kernels import least_distance
 
     metric, rng = table_metric(), np.random.default_rng(0)
     everyone = metric.encode_rows(table(400, seed=5))
     weights = metric.bind(everyone.encoder)
-    envelope = BoxEnvelope.from_anchors(metric.bind(everyone.encoder), everyone)
+    envelope = BoxEnvelope.from_anchors(weights, everyone)
+    kinds, scales, power = envelope.space
+    n_numbers, tree = int((kinds != CODE).sum()), (np.array([0]), np.array([3]), np.array([-1]))
     binding = 0
     for _ in range(150):
         few, person = everyone.take(rng.integers(400, size=3)), everyone.take(rng.integers(400, size=1))
-        rows = few.rows[:, envelope.columns]
-        missing = np.isnan(rows)
-        low, high = np.where(missing, np.inf, rows).min(axis=0), np.where(missing, -np.inf, rows).max(axis=0)
-        gaps = missing.all(axis=0).astype(np.int8) + missing.any(axis=0)
-        bound = _least_distance(
-            person.rows[0, envelope.columns], low, high, gaps, envelope.scales, envelope.caps, envelope.n_numbers,
-            1.0,
-        )  # fmt: skip
+        columns = np.ascontiguousarray(envelope.points(few).T)
+        (low,), (high,), (reach,) = box_ranges(columns, envelope.caps, scales, *tree)
+        bound = least_distance(envelope.points(person)[0], low, high, reach, n_numbers, scales, power)
         nearest = capped(metric, person, few).min()
         assert bound <= nearest + 1e-15
         binding += nearest < weights.distances(person.rows, few.rows).min() - 1e-12

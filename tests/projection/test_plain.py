@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from engines import with_both
 from likewise import ProjectedClassifier, TableMetric
 from likewise.inspection.baselines import table_model
-from likewise.pairs import box_tree, plain
 from likewise.projection import kernels
 from likewise.projection import plain as ours
 from likewise.projection.least_squares import closest_values
@@ -89,31 +88,10 @@ def test_scores_of_a_projected_model(seed):
 
 def test_the_comparison_sees_one_bit(monkeypatch):
     """Control: a distance that is one unit in the last place further is not the same."""
-    exact = ours.distances
-    monkeypatch.setattr(ours, "distances", lambda *given: np.nextafter(exact(*given), np.inf))
+    exact = ours.column_distances
+    monkeypatch.setattr(ours, "column_distances", lambda *given: np.nextafter(exact(*given), np.inf))
     metric = TableMetric({"a": 0.1})
     people = metric.encode_rows(pd.DataFrame({"a": np.arange(50.0)}))
     values = np.random.default_rng(0).random(50)
     compiled, plain = with_both(lambda: make_envelope(metric, people).bounds(people, values, np.zeros(50), np.ones(50)))
     assert as_bytes(plain) != as_bytes(compiled)
-
-
-@few
-@given(n=SIZES, seed=SEEDS, leaf=st.sampled_from([1, 8, 64]), n_outputs=st.integers(0, 2))
-def test_trees_hold_everyone_once_in_the_ranges_of_their_boxes(n, seed, leaf, n_outputs):
-    rng = np.random.default_rng(seed)
-    rows = np.stack([rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 3, n)]).astype(float)
-    outputs, scales = rng.random((n_outputs, n)), np.array([0.1, 0.2, 0.3])
-    made = [module.build(rows, outputs, 2, scales, leaf) for module in (box_tree, plain)]
-    for order, start, stop, child in made:
-        leaves = child < 0
-        assert sorted(order.tolist()) == list(range(n))
-        assert (stop - start)[leaves].max() <= leaf
-        assert (stop - start)[leaves].sum() == n
-        for node in np.flatnonzero(~leaves):
-            one, other = child[node], child[node] + 1
-            assert (start[one], stop[one], stop[other]) == (start[node], start[other], stop[node])
-            assert start[one] < stop[one] < stop[other]
-        placed = rows[:, order]
-        compiled, ours = (module.ranges(placed, start, stop, child) for module in (box_tree, plain))
-        assert [each.tobytes() for each in ours] == [each.tobytes() for each in compiled]

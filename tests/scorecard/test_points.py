@@ -249,13 +249,12 @@ def test_the_printed_table_has_everything_and_files_hold_the_same(model, tmp_pat
         prove(document)
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0])
-def test_a_row_is_held_back_where_one_point_more_would_be_too_much(p):
+def test_a_row_is_held_back_where_one_point_more_would_be_too_much():
     """Categories: the ends of their range alone; a missing number: if it is that far from some number."""
     seen = set()
-    for seed in range(8):
+    for seed in range(16):
         rng = np.random.default_rng(seed)
-        card = random_card(rng, p).in_points(points_to_double=float(rng.choice([100, 400]))).scorecard()
+        card = random_card(rng).in_points(points_to_double=float(rng.choice([100, 400]))).scorecard()
         for column, rows in card.groupby("column"):
             points = rows[["points", "points at end"]].to_numpy()
             allowed, held = rows["allowed"].to_numpy(), rows["binds"].tolist()

@@ -32,8 +32,8 @@ def metric_of(income=0.01, debt=0.01, region=0.05, missing=0.05):
 
 def optimum(model, metric, X, y, weights):
     """The smallest value of the training objective under a metric."""
-    people = metric.bind(model.encoder_).read(X)
-    plan = Plan.of(metric, people.encoder, model.monotone, model.link_name)
+    bound = metric.bind(model.encoder_)
+    people, plan = bound.read(X), Plan.of(bound, model.monotone, model.link_name)
     problem = plan.objective(people, model.loss_of(y, people), weights, FitOptions.read(model))
     problem = coarsened(plan.with_penalties(problem, model.penalty_))
     x = solve(problem, constant(problem.layout, problem.best_constants()))

@@ -114,3 +114,29 @@ def test_one_hot_columns_of_the_table_are_one_column():
     truth, result = brute_force(model, columns, bits), effect(model, X, "sex_f", tolerance=1e-6)
     assert result.columns == columns
     assert truth <= result.proven <= truth + 2e-6
+
+
+@pytest.mark.parametrize("n_values", [5, 201])
+def test_a_worst_pair_of_three_classes_between_the_corners_is_within_the_bound_and_control(n_values):
+    """Probabilities (.5, .5, 0) and (0, .5, .5) at the ends of x, (0, 1, 0) between, and (.5, 0, .5) if z is 1."""
+    x = np.linspace(0, 1, n_values).round(3)
+    X = pd.DataFrame({"x": np.resize(x, 402), "z": np.arange(402) // 201.0})
+    model = make_pipeline(PolynomialFeatures(2, interaction_only=True), LogisticRegression()).fit(X, np.arange(402) % 3)
+    # Features: 1, x, z, x z.
+    coef = [[0, -20, 0, 20], [0, 0, -20, 0], [0, 20, 20, -20]]
+    model[-1].coef_, model[-1].intercept_ = np.array(coef, dtype=float), np.array([0.0, 0.0, -20.0])
+    everybody = pd.DataFrame([(a, b) for a in x for b in (0.0, 1.0)], columns=["x", "z"])
+    corners = everybody[everybody["x"].isin([0.0, 1.0])]
+
+    def largest(table):
+        p = model.predict_proba(table)
+        return float(np.abs(p[:, None] - p[None]).sum(axis=2).max() / 2)
+
+    for columns, truth in (["x", "z"], largest(everybody)), (["x"], brute_force(model, ["x"], everybody)):
+        result = effect(model, X, columns, max_boxes=3000)
+        assert truth <= result.proven
+        assert n_values > 5 or result.proven <= truth + 1e-4
+    assert largest(corners) < 0.6 < 0.99 < largest(everybody)
+    # Of one number, the ends are the worst (docs/theory.md §15).
+    assert truth == pytest.approx(brute_force(model, ["x"], corners), abs=1e-12)
+    assert result.proven <= truth + 1e-4

@@ -26,6 +26,7 @@ MODELS = {
     "boosting": (GradientBoostingClassifier(n_estimators=5, learning_rate=0.8, random_state=0), 2, True),
     "boosting of three": (GradientBoostingClassifier(n_estimators=3, learning_rate=0.8, random_state=0), 3, True),
     "logistic": (LogisticRegression(max_iter=3000), 2, True),
+    "logistic of three": (LogisticRegression(max_iter=3000), 3, True),
     "line": (LinearRegression(), 0, True),
     "products": (PRODUCTS, 2, True),
     "products of three": (PRODUCTS, 3, True),
@@ -81,6 +82,34 @@ def test_no_two_people_who_keep_the_rules_differ_by_more_than_is_proven(name, ki
     assert "not used" not in proof.how
     if MODELS[name][2] and not (name.startswith("boosting") and kind == "two"):  # a cell keeps one rule at a time
         assert proof.proven <= truth + 2e-6
+
+
+@pytest.mark.parametrize("name", ["logistic", "logistic of three", "products"])
+@pytest.mark.parametrize("columns", [["c"], ["debt"]], ids=" ".join)
+def test_rules_count_for_numbers_without_a_step(name, columns):
+    """Income is debt and more, in total: draws of people who keep the rules are within the bound, and close to it."""
+    rng, n = np.random.default_rng(0), 4000
+    debt, more = rng.random((2, n)) * 10
+    X = pd.DataFrame({"debt": debt, "more": more, "income": debt + more, "c": np.resize(["x", "y"], n)})
+    last, n_classes, _ = MODELS[name]
+    y = np.digitize(X["income"] + 3 * (X["c"] == "x") * (n_classes == 3) + rng.normal(size=n), [5, 12][: n_classes - 1])
+    coded = make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), remainder="passthrough")
+    model = make_pipeline(coded, last).fit(X, y)
+    numbers = {each: NumericDomain(0, high) for each, high in (("debt", 10), ("more", 10), ("income", 20))}
+    free = Domain({**numbers, "c": CategoricalDomain(("x", "y"))})
+    ruled = free.with_rules("debt + more == income", "debt <= more")
+    found = []
+    for domain in (free, ruled):
+        space = InputSpace.of(model, X[:300].query("debt <= more"), None, domain)
+        found.append(proven(space, columns, Limits(None, 2000, 1e-3)).proven)
+    inside = X[X["debt"] <= X["more"]]
+    if columns == ["c"]:
+        one, other = (model.predict_proba(inside.assign(c=c)) for c in "xy")
+        truth = float(np.abs(one - other).sum(axis=1).max() / 2)
+        assert found[1] <= truth + 0.05
+    else:  # debt cannot differ alone
+        truth = 0.0
+    assert truth <= found[1] <= found[0] + 1e-9
 
 
 @pytest.mark.filterwarnings("ignore:lbfgs failed")

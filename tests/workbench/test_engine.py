@@ -41,16 +41,20 @@ def results(engine, sheet):
 def test_distances_of_pairs_are_those_of_the_metric(engine, sheet):
     pairs, metric = engine.pairs, sheet.metric
     expected = metric(engine.X.iloc[pairs.a], engine.X.iloc[pairs.b])
-    found = pairs.distances(metric.bind(engine.encoder))
+    found = pairs.distances(engine.bound(sheet))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     # Control: another weight of blanks is another distance.
     other = sheet.with_weights({"missing": {"debt": 0.31}}).metric
     assert not np.allclose(pairs.distances(other.bind(engine.encoder)), expected, rtol=1e-12)
 
 
+def test_figures_say_that_these_people_were_looked_at(engine, sheet):
+    assert "understated" in results(engine, sheet)[-1]["figures"]["caveat"]
+
+
 def test_mean_distance_is_the_mean_over_all_ordered_pairs(engine, sheet):
     expected = sheet.metric.pairwise(engine.X).mean()
-    assert engine.mean_distance(sheet.metric) == pytest.approx(expected, rel=1e-12)
+    assert engine.mean_distance(engine.bound(sheet)) == pytest.approx(expected, rel=1e-12)
 
 
 GIVEN = {
@@ -254,7 +258,7 @@ def test_two_typed_people_have_the_distance_and_the_scores_of_the_definition(kin
     X, y, _ = given(kind, 300)
     problem = problem_of(X, y, **GIVEN[kind])
     engine = Engine(problem)
-    model, described = engine.fit(sheet.metric), Described(sheet.metric, list(X))
+    model, described = engine.fit(engine.bound(sheet)), Described(sheet.metric, list(X))
     rows = pd.DataFrame(
         [{k: float(v or "nan") if k in ("income", "debt") else v or None for k, v in p.items()} for p in PEOPLE]
     )
@@ -286,7 +290,7 @@ def test_two_typed_people_have_the_distance_and_the_scores_of_the_definition(kin
 
 
 def test_people_of_the_table_and_what_is_no_person(engine, sheet):
-    model, a = engine.fit(sheet.metric), person(engine, 3)
+    model, a = engine.fit(engine.bound(sheet)), person(engine, 3)
     found = compare(engine, sheet, model, a, person(engine, "5"))
     assert found["scores"][0]["values"] == pytest.approx(model.predict_proba(engine.X.loc[[3, 5]])[:, 1])
     with pytest.raises(InvalidInputError, match="income must be a number; got 'much'"):
@@ -329,7 +333,7 @@ def test_a_weight_that_a_blank_holds_down_is_not_free(engine):
 
     assert capped(sheet) == {"income": None, "debt": 0.04, "region": None, "race": None}
     # People who differ in their debt alone are no further apart, whatever it weighs.
-    model = engine.fit(sheet.metric)
+    model = engine.fit(engine.bound(sheet))
     people = pd.concat([engine.X.iloc[[0]]] * 50, ignore_index=True).assign(debt=np.linspace(0, 40, 50))
     assert np.ptp(model.predict_proba(people)[:, 1]) <= 0.04 + 1e-12
     assert capped(sheet.with_weights({"missing": {"debt": 0.0}}))["debt"] == 0
@@ -388,5 +392,5 @@ def test_strange_tables_have_figures(kind):
         assert last["figures"] is None or last["figures"]["rows"][0]["loss"] >= 0
     assert len(engine.columns(sheet)) == X.shape[1]
     a, b = (person(engine, label) for label in X.index[:2])
-    found = compare(engine, sheet, engine.fit(sheet.metric), a, b)
+    found = compare(engine, sheet, engine.fit(engine.bound(sheet)), a, b)
     assert found["scores"][0]["gap"] <= found["distance"] + 1e-12

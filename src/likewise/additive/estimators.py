@@ -20,6 +20,7 @@ from likewise.additive.scorer import AdditiveScorer
 from likewise.ask import answers, is_plain_function
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 
@@ -212,7 +213,9 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         tags.classifier_tags.multi_class = self.link == "logistic"
         return tags
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
+    ) -> AdditiveScorer:
         """Fit the shapes, bring them within the metric, and read the guarantee off them."""
         _check_weighted_classes(y, weights)
         scorer, self.penalty_ = fit_scorer(
@@ -303,7 +306,9 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
+    ) -> AdditiveScorer:
         """Fit the shapes, bring them within the metric, and read the guarantee off them."""
         scorer, self.penalty_ = fit_scorer(
             people,

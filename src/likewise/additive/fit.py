@@ -22,8 +22,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.evidence import Shape
 from likewise.kernel.links import LINKS
 from likewise.kernel.metric import BoundMetric
-from likewise.kernel.schema import Encoder, People
-from likewise.metrics.base import Metric
+from likewise.kernel.schema import People
 
 Penalty = float | Mapping[Any, float]
 """One for all columns, or one for each by its name."""
@@ -62,7 +61,7 @@ def fit_scorer(
     people: People,
     loss: Loss,
     weights: FloatArray | None,
-    metric: Metric,
+    metric: BoundMetric,
     monotone: Any,
     options: FitOptions,
     *,
@@ -70,7 +69,7 @@ def fit_scorer(
     output_range: tuple[float, float] | None = None,
 ) -> tuple[AdditiveScorer, Penalty]:
     """Return the fitted scorer and the penalties that were used."""
-    plan = Plan.of(metric, people.encoder, monotone, link)
+    plan = Plan.of(metric, monotone, link)
     return plan.fit(plan.objective(people, loss, weights, options), options, output_range)
 
 
@@ -86,42 +85,39 @@ def effective_n_samples(n_rows: int, weights: FloatArray | None) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Metric, columns, signs and link of a fit, before any data."""
+    """Metric, signs and link of a fit, before any data."""
 
-    metric: Metric
-    encoder: Encoder
-    columns: BoundMetric
+    metric: BoundMetric
     signs: dict[int, int]
     link: str
 
     @classmethod
-    def of(cls, metric: Metric, encoder: Encoder, monotone: Any, link: str) -> Plan:
+    def of(cls, metric: BoundMetric, monotone: Any, link: str) -> Plan:
         """Check that there is something to fit."""
-        if encoder.mixes_features:
+        if metric.schema.mixes_features:
             raise InvalidInputError(
-                f"metric must weigh single columns for an additive model, which is a sum over columns; {metric!r} "
-                "weighs directions. Use a projected model, a network or smoothing."
+                "metric must weigh single columns for an additive model, which is a sum over columns; "
+                f"{metric.description!r} weighs directions. Use a projected model, a network or smoothing."
             )
-        columns = metric.bind(encoder)
-        refuse_other_powers(columns)
-        if not columns.matters.any():
+        refuse_other_powers(metric)
+        if not metric.matters.any():
             raise InvalidInputError(
                 "metric must have a positive weight: only a constant model satisfies weights of 0. Give at least one "
                 "column a positive weight."
             )
-        return cls(metric, encoder, columns, check_monotone(monotone, encoder, columns), link)
+        return cls(metric, check_monotone(monotone, metric), link)
 
     def objective(self, people: People, loss: Loss, weights: FloatArray | None, options: FitOptions) -> Objective:
         """The objective, without penalties."""
         n, n_effective = len(people), effective_n_samples(len(people), weights)
         shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-        knots = options.knots(n_effective, self.encoder.names)
-        parts = bin_columns(people.rows, shares, self.columns, knots, options.n_jobs)
+        knots = options.knots(n_effective, self.metric.schema.names)
+        parts = bin_columns(people.rows, shares, self.metric, knots, options.n_jobs)
         return Objective(self.layout(parts), loss, shares, np.zeros(len(parts)), n_effective, n_jobs=options.n_jobs)
 
     def layout(self, parts: list[Part]) -> Layout:
         """The variables."""
-        return Layout(parts, self.columns, LINKS[self.link].unit, self.signs)
+        return Layout(parts, self.metric, LINKS[self.link].unit, self.signs)
 
     def fit(
         self, problem: Objective, options: FitOptions, output_range: tuple[float, float] | None = None
@@ -139,7 +135,7 @@ class Plan:
             width = high - low
             intercepts, unit = low + width * (0.5 + intercepts), unit * width
             shapes = [_times(shape, width) for shape in shapes]
-        model = constrain(intercepts, shapes, self.columns, unit)
+        model = constrain(intercepts, shapes, self.metric, unit)
         return AdditiveScorer(model, self.link, output_range), penalty
 
     def with_penalties(self, problem: Objective, penalty: Penalty) -> Objective:
@@ -148,14 +144,14 @@ class Plan:
 
     def _penalties(self, problem: Objective, options: FitOptions) -> tuple[Penalty, FloatArray]:
         """Penalties as they are reported, and of each part."""
-        given, parts, names = options.penalty, problem.layout.parts, self.encoder.names
+        given, parts, names = options.penalty, problem.layout.parts, self.metric.schema.names
         if given is None:
             found = choose_penalties(problem, labels=options.labels).penalties
             return {names[part.column]: float(found[j]) for j, part in enumerate(parts) if part.column >= 0}, found
         return given, self._given_penalties(problem, given)
 
     def _given_penalties(self, problem: Objective, given: Penalty) -> FloatArray:
-        parts, names = problem.layout.parts, self.encoder.names
+        parts, names = problem.layout.parts, self.metric.schema.names
         if not isinstance(given, Mapping):
             return np.full(len(parts), float(given))
         _check_columns("penalty", given, names)
@@ -169,29 +165,29 @@ def _check_columns(parameter: str, given: Mapping[Any, Any], names: Sequence[Any
         raise InvalidInputError(f"{parameter} must name columns of X, {names}; got {short_repr(unknown)}.")
 
 
-def refuse_other_powers(columns: BoundMetric) -> None:
+def refuse_other_powers(metric: BoundMetric) -> None:
     """Raise for p other than 1: columns would have to share one allowance of slope."""
-    if columns.has_parts and columns.p != 1:
+    if metric.has_parts and metric.p != 1:
         raise InvalidInputError(
             f"metric must have p = 1 for an additive model, so that its columns move the score one by one; it has "
-            f"p = {columns.p:g}. WeightedLp keeps every p for networks, projected and smoothed models."
+            f"p = {metric.p:g}. WeightedLp keeps every p for networks, projected and smoothed models."
         )
 
 
-def check_monotone(monotone: Any, encoder: Encoder, columns: BoundMetric) -> dict[int, int]:
+def check_monotone(monotone: Any, metric: BoundMetric) -> dict[int, int]:
     """Signs by position of the column."""
     if monotone is None:
         return {}
     if not isinstance(monotone, Mapping):
         raise InvalidTypeError(f"monotone must be a mapping from column to -1 or +1; got {type(monotone).__name__}.")
-    out = {}
+    out, names = {}, metric.schema.names
     for name, sign in monotone.items():
-        if name not in encoder.names:
-            raise InvalidInputError(f"monotone must name columns of X, {encoder.names}; it has no {name!r}.")
-        i = encoder.names.index(name)
-        if not columns.is_number[i]:
+        if name not in names:
+            raise InvalidInputError(f"monotone must name columns of X, {names}; it has no {name!r}.")
+        i = names.index(name)
+        if not metric.is_number[i]:
             raise InvalidInputError(f"monotone must name columns of numbers; the categories of {name!r} have no order.")
-        if not columns.matters[i]:
+        if not metric.matters[i]:
             raise InvalidInputError(f"monotone must name columns that matter; the metric gives {name!r} the weight 0.")
         if not isinstance(sign, Integral) or sign not in (-1, 1):
             raise InvalidInputError(

@@ -24,7 +24,7 @@ from likewise.kernel.metric import BoundMetric
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import ModelOutputs, OutputLabels
 from likewise.pairs.plain import blocks_after
-from likewise.pairs.points import Difference, Groups, Points, listed, splits_of
+from likewise.pairs.points import Difference, Groups, Points, listed
 from likewise.pairs.scans import SearchResult, cells_of, person_by_person, search_every_pair
 
 N_SAMPLED = 2000  # random pairs, the same in every audit
@@ -268,20 +268,19 @@ def audit(
             )
         return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst, favourable)
     bound, people = metric.read(X)
-    separable = guarantee is None and splits_of(bound) is not None
-    points = Points.of(people, bound if separable else None)
+    points = Points.of(people, bound)
     model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=model_outputs.labels.are_shares)
     limits = [max(tolerance, each) / unit for each in (tolerance, *above)]
-    if separable:
-        result, counts = _search_boxes(bound, model_outputs, groups, limits, n_worst)
+    if guarantee is None and points.splits is not None:
+        result, counts = _search_boxes(model_outputs, groups, limits, n_worst)
     else:
         result, counts = _search_every_pair(bound, model_outputs, groups, limits, n_worst, limit_under(guarantee))
     direction = model_outputs.direction(favourable)
     n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
     distances = bound.between(points.people.take(a), points.people.take(b))
-    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, bound, direction)
+    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, direction)
     if guarantee is not None:
         between = bound.between(*(points.people.take(violations[row].to_numpy()) for row in ("row_a", "row_b")))
         # What was compared with is the bound; the distance stands beside it.
@@ -326,22 +325,19 @@ def limit_under(guarantee: Guarantee | None) -> Callable[[FloatArray], FloatArra
 
 
 def _search_boxes(
-    metric: BoundMetric, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+    model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
     """Pairs that exceed by more than the first limit, and counts above the others; in units of the outputs."""
-    points = model_outputs.points
-    X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
-    scales = points.scales(metric) / model_outputs.unit
-    cells = cells_of(len(X) ** 2 / 2, X.shape[1], metric.p)
+    points, outputs = model_outputs.points.take(groups.first), model_outputs.outputs[groups.first]
+    X, kinds, scales, p = columns = points.columns_in(model_outputs.unit)
+    cells = cells_of(len(points) ** 2 / 2, len(X), p)
     if not should_compile("likewise.pairs.box_search._run", cells):
-        blocks = blocks_after(
-            np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, metric.p
-        )
+        blocks = blocks_after(columns, np.ascontiguousarray(outputs.T))
         return search_every_pair(blocks, groups.count, limits[0], n_worst, limits[1:])
     from likewise.pairs.box_search import count_above, search_tree, search_within
     from likewise.pairs.box_tree import box_tree_of
 
-    tree = box_tree_of(X, outputs, scales, metric.p, points.kinds, groups.count)
+    tree = box_tree_of(points.X, outputs, scales, p, kinds, groups.count)
     result = search_tree(tree, limits[0], n_worst)
     return result, count_above(limits[1:], result, partial(search_within, tree))
 
@@ -378,7 +374,6 @@ def tabulate(
     pairs: IntArray,
     result: SearchResult,
     model_outputs: ModelOutputs,
-    metric: BoundMetric,
     direction: Direction,
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
     """Table of the worst pairs, given as positions among the points, and the columns in which they differ."""
@@ -389,7 +384,7 @@ def tabulate(
     lead: FloatArray = (scores["score_a"] - scores["score_b"]).to_numpy()
     if direction.sign:
         lead = direction.gains(model_outputs.outputs[a]) - direction.gains(model_outputs.outputs[b])
-    columns = [points.differences(j, k, metric) for j, k in zip(a, b, strict=True)]
+    columns = [points.differences(j, k) for j, k in zip(a, b, strict=True)]
     with np.errstate(divide="ignore", over="ignore"):
         ratios = differences / distances
     table = pd.DataFrame(

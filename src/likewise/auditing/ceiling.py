@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,9 @@ from likewise._fit_validation import check_labels
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import checking
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.metric import BoundMetric
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.cutting_planes import IncrementalProgram, PairProgram
-from likewise.pairs.points import Points, splits_of
+from likewise.pairs.points import Points
 from likewise.pairs.scans import worst_partners
 
 _TOLERANCE = 1e-7
@@ -80,7 +79,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     """
     metric = check_metric(metric)
     weights, people = metric.read(X)
-    points = Points.of(people, None if splits_of(weights) is None else weights)
+    points = Points.of(people, weights)
     with checking():
         labels = np.asarray(y)
     if labels.shape != (len(points),):
@@ -90,39 +89,39 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     check_labels(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     # People at distance 0 have the same probabilities: they are one person with many labels.
-    groups = points.groups(among=points.scales(weights) > 0)
+    groups = points.groups(among=points.scales > 0)
     tally = np.zeros((len(groups.first), len(classes)))
     np.add.at(tally, (groups.of_row, codes), 1.0)
-    distinct = replace(points, people=points.people.take(groups.first), X=points.X[groups.first])
+    distinct = points.take(groups.first)
 
     triangle = not (weights.scales[points.nullable] > 0).any()  # only missing numbers break the inequality
-    if len(classes) == 2 and triangle and splits_of(weights) is not None:
-        total, n_rounds, n_constraints = _two_classes(distinct, weights, tally)
+    if len(classes) == 2 and triangle and points.splits is not None:
+        total, n_rounds, n_constraints = _two_classes(distinct, tally)
     else:
-        total, n_rounds, n_constraints = largest_confidence(distinct, weights, tally)
+        total, n_rounds, n_constraints = largest_confidence(distinct, tally)
     n = len(distinct)
     return Ceiling(min(1.0, total / len(points)), n * (n - 1) // 2, n_rounds, n_constraints)
 
 
-def _two_classes(points: Points, weights: BoundMetric, tally: FloatArray) -> tuple[float, int, int]:
+def _two_classes(points: Points, tally: FloatArray) -> tuple[float, int, int]:
     """Largest ``sum_i tally_i0 (1 - h_i) + tally_i1 h_i``; where both counts are equal, h_i does not matter."""
     from likewise.pairs.transport import potentials
 
     mass = tally[:, 1] - tally[:, 0]
     some = mass != 0
-    best = potentials(points.X[some], mass[some], points.scales(weights), weights.p, points.kinds)
+    best = potentials(points.take(np.flatnonzero(some)).columns_in(1.0), mass[some])
     return float(tally[:, 0].sum() + mass[some] @ best.h), best.n_rounds, best.n_constraints
 
 
-def largest_confidence(points: Points, weights: BoundMetric, tally: FloatArray) -> tuple[float, int, int]:
+def largest_confidence(points: Points, tally: FloatArray) -> tuple[float, int, int]:
     """Largest sum of ``tally * h`` over probabilities within the metric, and the rounds and constraints it took."""
-    if splits_of(weights) is None and len(points) > _MOST_SCANNED:
+    if points.splits is None and len(points) > _MOST_SCANNED:
         raise InvalidInputError(
             f"X must hold at most {_MOST_SCANNED:,} distinct people here; got {len(points):,}. The metric's distances "
             "between categories are not a sum of mismatches, or of too many categories to find one, so every pair has "
             "to be compared. Draw some of the rows, or use groups."
         )
-    program = Confidence(points, weights, tally)
+    program = Confidence(points, tally)
     n_rounds = program.solve_with_cuts(_MAX_ROUNDS, "Take fewer people.")
     return float((tally * program.h).sum()), n_rounds, program.n_constraints
 
@@ -130,13 +129,13 @@ def largest_confidence(points: Points, weights: BoundMetric, tally: FloatArray) 
 class Confidence(PairProgram):
     """Probabilities h, one row per person, with the largest sum of ``tally * h``."""
 
-    def __init__(self, points: Points, weights: BoundMetric, tally: FloatArray) -> None:
+    def __init__(self, points: Points, tally: FloatArray) -> None:
         self.n, self.m = tally.shape
-        self.points, self.weights, self.n_constraints = points, weights, 0
+        metric: Any = points.metric
+        self.metric, self.rows, self.n_constraints = metric, points.people.rows, 0
         self.h: FloatArray = np.eye(self.m)[tally.argmax(axis=1)]  # the optimum without constraints
-        self._columns, self._scales = np.ascontiguousarray(points.X.T), points.scales(weights)
-        rows = points.people.rows
-        self._distances = weights.pairwise(rows, rows) if splits_of(weights) is None else None
+        self._columns: Any = None if points.splits is None else points.columns_in(1.0)
+        self._distances = metric.pairwise(self.rows, self.rows) if self._columns is None else None
         self._program = IncrementalProgram(-tally.ravel(), np.zeros(tally.size), np.ones(tally.size))
         self._program.add_rows(np.arange(tally.size).reshape(tally.shape), np.ones(tally.shape), 1.0, 1.0)
 
@@ -145,9 +144,7 @@ class Confidence(PairProgram):
         outputs = np.ascontiguousarray((self.h[:, 1:] if self.m == 2 else self.h / 2).T)
         if self._distances is not None:
             return _worst_pairs(outputs, self._distances)
-        partner, excess, _ = worst_partners(
-            self._columns, outputs, self._scales, self.weights.p, 0.0, self.points.kinds
-        )
+        partner, excess, _ = worst_partners(self._columns, outputs, 0.0)
         everyone = np.arange(self.n)
         chosen = [np.stack([everyone, each], axis=1)[(each >= 0) & (excess > _TOLERANCE)] for each in partner]
         return np.unique(np.concatenate(chosen), axis=0)
@@ -158,8 +155,7 @@ class Confidence(PairProgram):
         rises = self.h[a] > self.h[b]  # TV = h_a(A) - h_b(A) for this A
         classes = np.arange(self.m)
         columns = np.concatenate([a[:, None] * self.m + classes, b[:, None] * self.m + classes], axis=1)
-        rows = self.points.people.rows
-        distances = self.weights.distances(rows[a], rows[b])
+        distances = self.metric.distances(self.rows[a], self.rows[b])
         self._program.add_rows(columns, np.concatenate([rises, -1.0 * rises], axis=1), -np.inf, distances)
         self.n_constraints += len(pairs)
         return len(pairs)

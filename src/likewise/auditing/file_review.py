@@ -14,11 +14,12 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, counted, list_words, plain, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import is_numeric
+from likewise.kernel.distance import CODE
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import OutputLabels
-from likewise.pairs.points import CODE, Points, splits_of
+from likewise.pairs.points import Points, splits_of
 from likewise.verification.domain import frame_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
@@ -357,7 +358,7 @@ class _Search:
         points, kinds, scales, p = np.empty((len(self.limits.numbers), 0)), np.empty(0, np.int8), np.empty(0), 1.0
         if self.people is not None and self.metric is not None:
             held = Points.among(self.people, np.array(self.people.missing(), dtype=np.int64), self.metric)
-            scales, p = held.scales(self.metric), self.metric.p
+            scales, p = held.scales, self.metric.p
             used = np.flatnonzero(scales > 0)
             used = used[np.argsort(held.kinds[used] == CODE, kind="stable")]
             points, kinds, scales = held.X[:, used], held.kinds[used], scales[used]

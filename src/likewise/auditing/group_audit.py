@@ -208,14 +208,9 @@ def _comparators(
         return _every_pair(metric, people, scores, tolerance)
     points = Points.of(people, metric)
     groups, unit = points.groups(scores[:, None]), power_of_two_unit(float(np.ptp(scores)))
-    tree = box_tree_of(
-        points.X[groups.first],
-        scores[groups.first, None] / unit,
-        points.scales(metric) / unit,
-        metric.p,
-        points.kinds,
-        groups.count,
-    )
+    _, kinds, scales, p = points.columns_in(unit)
+    outputs = scores[groups.first, None] / unit
+    tree = box_tree_of(points.X[groups.first], outputs, scales, p, kinds, groups.count)
     below, above = count_exceeding(tree, tolerance / unit)
     return below[groups.of_row], above[groups.of_row]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,10 @@ from likewise.additive.scorer import AdditiveScorer
 from likewise.ask import Ask
 from likewise.auditing.ceiling import largest_confidence
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outputs
-from likewise.pairs.points import Points, splits_of
+from likewise.pairs.points import Points
 
 _MOST_VALUES = 20
 _MOST_MEASURED = 5000  # people on whom proxies are measured
@@ -141,15 +140,15 @@ def group_gaps(
     labels = OutputLabels.of(model, predictions, output_range, probable=probable)
     direction = Direction.of(favourable, labels.classes)
     rows: list[tuple[Any, ...]] = []
-    points = Points.of(people, None if splits_of(weights) is None else weights)
+    points = Points.of(people, weights)
     shuffles = [np.random.default_rng(seed).permutation(where) for seed in range(_SHUFFLES)]
     names = ["(blank)" if pd.isna(value) else str(value) for value in values]
     for k in np.argsort(names, kind="stable"):
         inside = where == k
         mean, others = float(outputs[inside].mean()), float(outputs[~inside].mean())
         if len(rows) == 0 or len(values) > 2:  # of two groups, each has the other's limits
-            allowed = _largest_gap(points, weights, inside)
-            shuffled = float(np.mean([_largest_gap(points, weights, each == k) for each in shuffles]))
+            allowed = _largest_gap(points, inside)
+            shuffled = float(np.mean([_largest_gap(points, each == k) for each in shuffles]))
         lead = float(direction.gains(np.array([mean - others])))
         ahead = "neither" if lead == 0 else names[k] if lead > 0 else "others"
         rows.append((names[k], int(inside.sum()), mean, others, mean - others, allowed, shuffled, ahead))
@@ -162,7 +161,7 @@ def group_gaps(
     )
 
 
-def _largest_gap(points: Points, weights: BoundMetric, inside: BoolArray) -> float:
+def _largest_gap(points: Points, inside: BoolArray) -> float:
     """Largest ``mean h(a) - mean h(b)`` of functions h in [0, 1] within the metric: the transport distance."""
     from likewise.pairs.transport import potentials
 
@@ -173,13 +172,13 @@ def _largest_gap(points: Points, weights: BoundMetric, inside: BoolArray) -> flo
     if not some.any():
         return 0.0
     first, mass = groups.first[some], mass[some]
-    if splits_of(weights) is None:
-        distinct = replace(points, people=points.people.take(first), X=points.X[first])
+    distinct = points.take(first)
+    if points.splits is None:
         tally = np.maximum(np.stack([-mass, mass], axis=1), 0.0) / (n * m)
-        total, *_ = largest_confidence(distinct, weights, tally)
+        total, *_ = largest_confidence(distinct, tally)
         # The program is solved to 1e-7 per pair, and its objective is that of h on one group, 1 - h on the other.
         return float(min(1.0, total - tally[:, 0].sum() + 1e-6))
-    best = potentials(points.X[first], mass, points.scales(weights), weights.p, points.kinds)
+    best = potentials(distinct.columns_in(1.0), mass)
     # Potentials are solved to 1e-9 per pair: rounded upwards.
     return float(min(1.0, mass @ best.h / (n * m) + 1e-8))
 

@@ -132,13 +132,14 @@ class PairEvaluator:
             members = np.arange(len(outputs)).reshape(-1, m)
             a, b = (members[:, which].ravel() for which in np.triu_indices(m, 1))
             difference = np.abs(outputs[a] - outputs[b]).sum(axis=1)
-            distance = metric.between(people.take(a), people.take(b))
+            if metric.has_parts:  # people of a search have no table
+                distance = metric.distances(people.rows[a], people.rows[b])
+            else:
+                distance = metric.between(people.take(a), people.take(b))
             return difference.reshape(len(members), -1), distance.reshape(len(members), -1)
-        points = Points.among(people, np.array(people.missing(), dtype=np.int64))
-        return within_groups(
-            np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds,
-            np.nan_to_num(points.scales(metric)), metric.p, m,
-        )  # fmt: skip
+        columns = Points.among(people, np.array(people.missing(), dtype=np.int64), metric).columns_in(1.0)
+        columns = columns._replace(scales=np.nan_to_num(columns.scales))
+        return within_groups(columns, np.ascontiguousarray(outputs.T), m)
 
     def _keep_candidates(self, pairs: FloatArray, share: FloatArray, excess: FloatArray) -> None:
         for values in (share, excess):

@@ -30,6 +30,7 @@ from likewise.kernel import rules
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 
@@ -164,7 +165,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         return clone(self).set_params(estimator=inner_for(self.estimator, metric))  # type: ignore[no-any-return]
 
     def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
     ) -> RecalibratedScorer:
         """Fit the calibrator to out-of-fold scores, and the inner model to all people."""
         if len(self.classes_) > 2 and self.method == "isotonic":
@@ -173,7 +174,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
                 "method='isotonic'; method must be 'sigmoid' for more than two classes.)"
             )
         with suppress_guarantee_warnings():
-            inner, scores = self._scored(people, y, weights, metric)
+            inner, scores = self._scored(people, y, weights, metric.description)
         codes = np.searchsorted(self.classes_, y)
         counts = np.ones(len(y)) if weights is None else weights
         found = MAPS[self.method].fit(scores[counts > 0], codes[counts > 0], counts[counts > 0])

@@ -231,7 +231,7 @@ def _check_people(echo: Output, file: MetricFile, table: Path, dialect: Any) -> 
     from likewise.cli.table_io import named
 
     X = PeopleTable.read(table, file.metric, dialect, echo.note).X
-    warn_if_ineffective(file.metric, file.metric.encode_rows(X))
+    warn_if_ineffective(*file.metric.read(X))
     echo(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
     options.echo_coverage(echo, measure_coverage(file.metric, X))
 

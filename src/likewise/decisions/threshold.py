@@ -40,6 +40,7 @@ from likewise.kernel import rules
 from likewise.kernel.bounds import CAP, ROUNDING, Bound, round_down
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 
@@ -258,13 +259,15 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         METRIC.check("metric of the estimator", inner.metric)
         return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner._metric_to_enforce()
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ThresholdScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
+    ) -> ThresholdScorer:
         """Fit the inner model, unless it is frozen, and put the threshold behind it."""
         inner = inner_classifier(self.estimator)
         _check_two(self.classes_)
         if not isinstance(self.estimator, FrozenEstimator):
             with suppress_guarantee_warnings():
-                unfitted, table = inner_for(self.estimator, metric), people.named_table()
+                unfitted, table = inner_for(self.estimator, metric.description), people.named_table()
                 inner = fit_weighted(unfitted, table, y, self._inner_weights(weights))
         return self._scorer(inner)
 

@@ -27,8 +27,8 @@ from likewise.additive.objective import Loss, Objective
 from likewise.distributed.cluster import compute, delayed, persist, shared
 from likewise.distributed.frames import DaskTable, Partitions, categories_under, joined, metric_columns
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.schema import ArrayEncoder, Encoder, People
-from likewise.metrics.base import Metric
+from likewise.kernel.metric import BoundMetric
+from likewise.kernel.schema import ArrayEncoder, People
 
 _CHECKED = 5000  # people on whom the guarantee is checked for being vacuous
 _BLOCKS_PER_SUM = 16  # blocks whose sums one task adds up
@@ -60,11 +60,12 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         model.n_features_in_ = len(names)
         if not isinstance(encoder, ArrayEncoder) or all(isinstance(name, str) for name in names):
             model.feature_names_in_ = np.array(names, dtype=object)  # as scikit-learn, which takes text only
-        sample = metric.bind(encoder).read(partitions.rows_at(knot_sample(n), names))
+        bound = metric.bind(encoder)
+        sample = bound.read(partitions.rows_at(knot_sample(n), names))
         ends = People.read(digest[names], encoder)
-        options, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
+        options, plan = FitOptions.read(model), Plan.of(bound, model.monotone, model.link_name)
         parts = _plan_columns(plan, sample.rows, ends.rows, n, options.knots(n, encoder.names))
-        binning = _Binning(model, metric, names, target, encoder, parts, n)
+        binning = _Binning(model, bound, names, target, parts, n)
         blocks = persist(_bin_blocks(partitions, binning))
         shares = compute([delayed(_shares)(block) for block in blocks])
         for j, part in enumerate(parts):
@@ -78,14 +79,14 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         model.scorer_, model.penalty_ = plan.fit(problem, options, output_range)
         model.encoder_ = encoder
         warn_if_vacuous(model.guarantee_, sample.take(evenly_spaced(len(sample), _CHECKED)))
-        warn_if_ineffective(metric, ends)
+        warn_if_ineffective(bound, ends)
 
 
 def _plan_columns(plan: Plan, sample: FloatArray, ends: FloatArray, n_rows: int, knots: IntArray) -> list[Part]:
     shares = np.full(len(sample), 1 / n_rows)
     found = (
-        plan_column(int(i), np.ascontiguousarray(sample[:, i]), shares, ends[:, i], plan.columns, int(knots[i]))
-        for i in np.flatnonzero(plan.columns.matters)
+        plan_column(int(i), np.ascontiguousarray(sample[:, i]), shares, ends[:, i], plan.metric, int(knots[i]))
+        for i in np.flatnonzero(plan.metric.matters)
     )
     return [part for part in found if part is not None]
 
@@ -98,10 +99,9 @@ class _Binning:
     """What a worker needs to bin rows."""
 
     model: Any
-    metric: Metric
+    metric: BoundMetric
     names: list[Any]
     target: Any
-    encoder: Encoder
     parts: list[Part]
     n_rows: int
 
@@ -147,11 +147,10 @@ def _bin(given: _Binning, start: int, skipped: int, size: int, *tables: pd.DataF
         here = table.iloc[skipped : skipped + size]
         skipped, size = max(0, skipped - len(table)), size - len(here)
         needed.append(here)
-    categories = [name for name, number in zip(given.names, given.encoder.is_number, strict=True) if not number]
+    categories = [name for name, number in zip(given.names, given.metric.is_number, strict=True) if not number]
     rows = joined([part for part in needed if len(part)], categories)
     rows.index = pd.RangeIndex(start, start + len(rows))  # positions, for errors
-    people = People.read(rows[given.names], given.encoder)
-    given.metric.bind(people.encoder).check_people(people)
+    people = given.metric.read(rows[given.names])
     y = check_outcomes(rows[given.target], numeric=not model._classify)
     parts = [fill(part, np.ascontiguousarray(people.rows[:, part.column])) for part in given.parts]
     weights = np.full(len(people), 1 / given.n_rows)

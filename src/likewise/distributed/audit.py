@@ -32,6 +32,7 @@ from likewise.distributed.buckets import (
 )
 from likewise.distributed.cluster import compute, delayed, persist
 from likewise.distributed.frames import DaskTable, categories_under, metric_columns
+from likewise.exceptions import InvalidInputError
 from likewise.kernel.schema import TableEncoder
 from likewise.metrics.base import Metric
 from likewise.pairs.box_search import count_above
@@ -58,7 +59,14 @@ def audit(
     partitions = table.scan(reader.columns, names, categories_under(table, metric, names))
     encoder = RowEncoder(metric.encoder(partitions.digest), partitions.digest, metric)
     weights = metric.bind(encoder.encoder)
-    scales = encoder.template.scales(weights)
+    if encoder.template.splits is None:
+        name = encoder.encoder.names[next(iter(weights.tables))]
+        raise InvalidInputError(
+            f"metric must have groups in place of distances between the categories of {name!r} for a table in "
+            "partitions: these distances are not a sum of mismatches, or of too many categories to find one, so every "
+            "pair would have to be compared. Use groups, or take up to 10,000 rows as a pandas DataFrame."
+        )
+    scales = encoder.template.scales
 
     n = len(partitions)
     sample = fixed_sample(n, max(SLOPE_SAMPLE, SAMPLE_PER_BUCKET * n_buckets_for(n)))
@@ -93,7 +101,7 @@ def audit(
     worst = encoder.points(partitions.rows_at(positions, names)) if len(positions) else encoder.template
     model_outputs = ModelOutputs(worst, _outputs_at(boxes, positions), unit, labels)
     direction = model_outputs.direction(favourable)
-    violations, columns = tabulate(worst, places.reshape(-1, 2), result, model_outputs, weights, direction)
+    violations, columns = tabulate(worst, places.reshape(-1, 2), result, model_outputs, direction)
     a, b = np.searchsorted(chosen, pairs)
     differences = unit * np.abs(outputs[a] / unit - outputs[b] / unit).sum(axis=1)
     return Audit(

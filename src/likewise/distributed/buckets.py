@@ -23,6 +23,7 @@ from likewise.ask import steady_answers
 from likewise.distributed.cluster import compute, delayed, reduce, shared
 from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.distance import CODE, Kinds
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
 from likewise.known_values import check_known
@@ -31,7 +32,7 @@ from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import SearchGoal, goal_from, sampled_excesses, search_between, search_within
 from likewise.pairs.box_tree import BoxTree, SearchParameters
 from likewise.pairs.model_outputs import answered_outputs, given_outputs, power_of_two_unit
-from likewise.pairs.points import CODE, Kinds, Points, groups_of
+from likewise.pairs.points import Points, groups_of
 from likewise.pairs.scans import SearchResult, merge
 
 BUCKET_SIZE = 2**17
@@ -62,16 +63,17 @@ class RowEncoder(Frozen):
     @cached_property
     def template(self) -> Points:
         """The digest as points, with the range of every column."""
-        return Points.among(People.read(self.digest, self.encoder), self.nullable, self._weights)
+        return Points.among(People.read(self.digest, self.encoder), self.nullable, self.bound)
 
     @cached_property
-    def _weights(self) -> BoundMetric | None:
+    def bound(self) -> BoundMetric | None:
+        """The metric, bound."""
         return None if self.metric is None else self.metric.bind(self.encoder)
 
     def points(self, table: pd.DataFrame) -> Points:
         """Rows as points."""
-        people = People.read(table, self.encoder) if self._weights is None else self._weights.read(table)
-        return Points.among(people, self.nullable, self._weights)
+        people = People.read(table, self.encoder) if self.bound is None else self.bound.read(table)
+        return Points.among(people, self.nullable, self.bound)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,10 +32,11 @@ from likewise.distributed.buckets import (
 from likewise.distributed.cluster import compute, delayed, persist, reduce
 from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.distance import CODE
 from likewise.kernel.schema import ArrayEncoder
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
 from likewise.pairs.gather import gather_between, gather_within
-from likewise.pairs.points import CODE, Points, RowHashes, groups_of, row_hashes
+from likewise.pairs.points import Points, RowHashes, groups_of, row_hashes
 from likewise.pairs.scans import NO_PAIRS
 from likewise.reveal.active_set import (
     TOLERANCE,

@@ -87,6 +87,10 @@ class BoundMetric(Frozen):
         except LikewiseError:  # it has other columns
             return False
 
+    def rebound(self, schema: Encoder) -> BoundMetric:
+        """The same metric of people who were read with other codes, or with their columns in another order."""
+        return self if schema is self.schema else self.description.bind(schema)
+
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     @property

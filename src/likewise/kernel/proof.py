@@ -76,9 +76,9 @@ class Searched:
     stopped: bool
 
 
-def at_most(searched: Searched, size: float) -> Searched:
+def at_most(searched: Searched, size: float | None) -> Searched:
     """A search whose bound is lowered to that of a formula, where this is closer."""
-    return searched if searched.bound <= size else replace(searched, bound=size)
+    return searched if size is None or searched.bound <= size else replace(searched, bound=size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +142,11 @@ def by_boxes(claim: Claim, searched: Searched, how: str, pairs: Pairs = ()) -> P
 def unproven(reason: str) -> Proof:
     """Nothing is proven, for a reason."""
     return Proof(None, _said(reason), seal=SEAL)
+
+
+def noted(proof: Proof, more: str) -> Proof:
+    """The same proof, which says more of how it was made."""
+    return replace(proof, how=_said(proof.how + more), seal=SEAL)
 
 
 def against(proof: Proof, found: float) -> Proof:

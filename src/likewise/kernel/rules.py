@@ -362,7 +362,7 @@ def band(inner: Guarantee, thresholds: FloatArray, width: float) -> Guarantee:
 
 def reread(guarantee: Guarantee, schema: Encoder) -> Guarantee:
     """The same, about people read with their columns in another order: distances are by name."""
-    own, other = guarantee.bound_metric, guarantee.metric.bind(schema)
+    own, other = guarantee.bound_metric, guarantee.bound_metric.rebound(schema)
     at = [own.schema.names.index(name) for name in schema.names]
     # Directions of a linear map are multiplied out anew, and rounded.
     same = np.allclose(own.scales[at], other.scales, rtol=_MAP_ROUNDING, atol=0)

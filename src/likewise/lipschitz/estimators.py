@@ -28,6 +28,7 @@ from likewise.kernel.certificate import Estimate
 from likewise.kernel.evidence import Layers
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.links import LINK_CELLS, LINKS, from_unit_range, to_unit_range
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.lipschitz.export import onnx_model
 from likewise.lipschitz.network import WeightedSamples, enforce_slope, network_scores, read_columns
@@ -120,18 +121,17 @@ class _Lipschitz(ConstrainedEstimator):
         people: People,
         targets: FloatArray,
         weights: FloatArray | None,
-        metric: Metric,
+        metric: BoundMetric,
         *,
         loss: LossFunction,
         link: str,
         n_outputs: int = 1,
         output_range: tuple[float, float] | None = None,
     ) -> LipschitzScorer:
-        columns = metric.bind(people.encoder)
-        columns.refuse_tables("a network")
-        used = np.flatnonzero(columns.matters)
+        metric.refuse_tables("a network")
+        used = np.flatnonzero(metric.matters)
         samples = WeightedSamples.from_data(people.rows[:, used], targets, weights)
-        inputs, widths = read_columns(samples, used, columns), (*self.hidden_layer_sizes, n_outputs)
+        inputs, widths = read_columns(samples, used, metric), (*self.hidden_layer_sizes, n_outputs)
         rng, n_steps = np.random.default_rng(seed_from(self.random_state)), int(self.n_steps)
         with progress_bar("Training", n_steps, show=bool(self.verbose)) as advance:
             layers = enforce_slope(train(samples, inputs, widths, loss, n_steps=n_steps, rng=rng, advance=advance))
@@ -213,7 +213,9 @@ class LipschitzClassifier(_Lipschitz, ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> LipschitzScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
+    ) -> LipschitzScorer:
         """Train the network, scale it into the metric, and compute the guarantee from its weights."""
         if self.link == "clip" and self.loss == "log":
             raise InvalidInputError("loss must be 'hinge' for link='clip', which reaches 0; got 'log'.")
@@ -277,7 +279,9 @@ class LipschitzRegressor(_Lipschitz, ConstrainedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> LipschitzScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
+    ) -> LipschitzScorer:
         """Train the network, scale it into the metric, and compute the guarantee from its weights."""
         limits = self.output_range_
         targets = to_unit_range(y, limits)

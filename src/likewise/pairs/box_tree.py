@@ -14,9 +14,8 @@ from likewise._numba import njit
 from likewise._parallel import run_in_threads
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
-from likewise.kernel.distance import dual, lp_norm
+from likewise.kernel.distance import CODE, NULLABLE, NUMBER, Kinds, dual, lp_norm
 from likewise.pairs.box_bounds import MARGIN
-from likewise.pairs.points import CODE, NULLABLE, NUMBER, Kinds
 from likewise.pairs.scans import all_numbers
 
 LEAF_SIZE = 32

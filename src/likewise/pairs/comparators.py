@@ -12,10 +12,11 @@ import numpy as np
 
 from likewise._numba import njit
 from likewise._typing import FloatArray, IntArray
+from likewise.kernel.distance import CODE, Kinds
 from likewise.pairs.box_bounds import MARGIN, all_exceed, excess_bound, min_gaps, norm
 from likewise.pairs.box_tree import LEAF_SIZE, BoxTree, build, feature_ranges, push_children, ranges, tasks_within
-from likewise.pairs.kernels import fill_differences, fill_distances
-from likewise.pairs.points import CODE, Kinds
+from likewise.pairs.kernels import fill_differences, fill_distances, fill_distances_from
+from likewise.pairs.points import Columns
 
 
 def count_exceeding(tree: BoxTree, tolerance: float) -> tuple[IntArray, IntArray]:
@@ -145,36 +146,46 @@ def find_comparators(
     )
     nothing = np.zeros((1, len(rows)))
     order, start, stop, child = build(filled, nothing, n_numbers + candidates.numbers.shape[1], width, LEAF_SIZE)
-    # One more column holds the query person, as distances are between columns of one array.
-    columns = np.column_stack([candidates.points[order].T, np.zeros(len(kinds))])
-    low, high = feature_ranges(columns[:, :-1], np.nan_to_num(columns[:, :-1]), kinds, start, stop, child)
+    columns = Columns(np.ascontiguousarray(candidates.points[order].T), kinds, scales, float(p))
     ordered = candidates.take(order)
     limits = np.ascontiguousarray(np.column_stack([ordered.numbers, ordered.codes]).T)
-    limit_low, limit_high = ranges(limits, start, stop, child)
     first = ranges(order[None].astype(np.float64), start, stop, child)[0][:, 0].astype(np.int64)
+    features = feature_ranges(columns.X, np.nan_to_num(columns.X), kinds, start, stop, child)
+    boxes = _Boxes(order, first, start, stop, child, *features, *ranges(limits, start, stop, child))
     ends = np.nan_to_num(np.abs(candidates.points)).max(axis=0, initial=0.0) if len(kinds) else np.empty(0)
     slack = 64 * np.finfo(float).eps * (1 + float(scales @ np.where(is_code, 1.0, 2 * ends)))
+    qualities, n_ordered = np.column_stack([people.numbers, people.codes]), candidates.numbers.shape[1]
     found: tuple[IntArray, IntArray, FloatArray] = _find(
-        people.points, np.column_stack([people.numbers, people.codes]), candidates.numbers.shape[1], columns, limits,
-        order, first, start, stop, child, low, high, limit_low, limit_high, kinds, n_numbers, scales, float(p),
-        float(threshold), slack, n_nearest,
-    )  # fmt: skip
+        people.points, qualities, n_ordered, columns, limits, boxes, float(threshold), slack, n_nearest
+    )
     return found
 
 
+class _Boxes(NamedTuple):
+    """Candidates in boxes: their order, the first of each box, its people and children, and ranges per box."""
+
+    order: IntArray
+    first: IntArray
+    start: IntArray
+    stop: IntArray
+    child: IntArray
+    low: FloatArray
+    high: FloatArray
+    limit_low: FloatArray
+    limit_high: FloatArray
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
-def _find(
-    points, qualities, n_ordered, columns, limits, order, first, start, stop, child, low, high, limit_low, limit_high,
-    kinds, n_numbers, scales, p, threshold, slack, n_nearest,
-):  # fmt: skip
-    n, last = len(qualities), columns.shape[1] - 1
+def _find(points, qualities, n_ordered, columns, limits, boxes, threshold, slack, n_nearest):
+    X, kinds, scales, p = columns
+    order, first, start, stop, child, low, high, limit_low, limit_high = boxes
+    n, n_numbers = len(qualities), (kinds != CODE).sum()
     counts = np.zeros(n, np.int64)
     nearest, distances = np.full((n, n_nearest), -1), np.full((n, n_nearest), np.inf)
     stack = np.empty(len(child) + 2, np.int64)
     gap, wide = np.empty(len(scales)), np.empty(len(scales))
     found, unlimited = np.empty(LEAF_SIZE), np.full(LEAF_SIZE, np.inf)
     for i in range(n):
-        columns[:, last] = points[i]
         kept, top = 0, 1
         stack[0] = 0
         while top > 0:
@@ -214,7 +225,7 @@ def _find(
                 top += 2
                 continue
             size = stop[node] - start[node]
-            fill_distances(columns, kinds, scales, p, last, start[node], stop[node], unlimited, found)
+            fill_distances_from(points[i], X, kinds, scales, p, start[node], stop[node], unlimited, found)
             for j in range(size):
                 person = start[node] + j
                 fine = found[j] <= threshold

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
-from likewise.pairs.points import CODE, Kinds
+from likewise.kernel.distance import CODE, Kinds
 
 _MAX_POWER = 16  # larger powers are extrapolated from this one
 

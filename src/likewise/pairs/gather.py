@@ -9,6 +9,7 @@ import numpy as np
 
 from likewise._numba import njit
 from likewise._typing import FloatArray, IntArray
+from likewise.kernel.distance import Kinds
 from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import (
@@ -22,7 +23,6 @@ from likewise.pairs.box_tree import (
     tasks_within,
 )
 from likewise.pairs.kernels import fill_differences, fill_distances
-from likewise.pairs.points import Kinds
 from likewise.pairs.scans import N_WORST, NO_PAIRS, Gathered
 
 

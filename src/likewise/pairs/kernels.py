@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from likewise._numba import njit
-from likewise.pairs.points import CODE, NULLABLE
+from likewise.kernel.distance import CODE, NULLABLE
 
 BLOCK = 512
 
@@ -29,67 +29,71 @@ def fill_differences(outputs, i, start, stop, out):
 
 @njit(cache=True, error_model="numpy")
 def fill_distances(X, kinds, scales, p, i, start, stop, differences, out):
-    """Distance between person i and the persons from `start` to `stop`.
+    """Distance between person i and the persons from `start` to `stop`, where it is below the difference of outputs."""
+    fill_distances_from(X[:, i], X, kinds, scales, p, start, stop, differences, out)
 
-    Powers other than 1, 2 and infinity are slow, so they are taken only where the largest coordinate, a lower
-    bound of the distance, does not already exceed the difference of outputs; elsewhere the lower bound is stored.
+
+@njit(cache=True, error_model="numpy")
+def fill_distances_from(person, X, kinds, scales, p, start, stop, limits, out, caps=None):
+    """`likewise.kernel.distance.column_distances` from a person to those from `start` to `stop`, to the last bit.
+
+    Above the limit, the result is a lower bound of the distance for powers other than 1, 2 and infinity. Only numbers
+    that may be missing have caps.
     """
     n = stop - start
     for j in range(n):
         out[j] = 0.0
     for f in range(X.shape[0]):
-        own, scale, others = X[f, i], scales[f], X[f, start:stop]
+        own, scale, others = person[f], scales[f], X[f, start:stop]
         if kinds[f] == CODE or own != own:  # codes come last; a missing number adds nothing
             continue
-        if kinds[f] == NULLABLE:
+        cap = None if caps is None else caps[f]
+        if p == 1.0 and kinds[f] == NULLABLE:
             for j in range(len(others)):
-                z = scale * abs(own - others[j])
-                z = z if z == z else 0.0
-                if p == 1.0:
-                    out[j] += z
-                elif p == 2.0:
-                    out[j] += z * z
-                else:
-                    out[j] = z if z > out[j] else out[j]
+                out[j] += _term(own, others[j], scale, cap)
         elif p == 1.0:
             for j in range(len(others)):
                 out[j] += scale * abs(own - others[j])
         elif p == 2.0:
             for j in range(len(others)):
-                z = scale * abs(own - others[j])
+                z = _term(own, others[j], scale, cap)
                 out[j] += z * z
         else:
             for j in range(len(others)):
-                z = scale * abs(own - others[j])
+                z = _term(own, others[j], scale, cap)
                 out[j] = z if z > out[j] else out[j]
     if p == 2.0:
         for j in range(n):
             out[j] = np.sqrt(out[j])
     elif p != 1.0 and p != np.inf:
         for j in range(n):
-            if 0.0 < out[j] < differences[j]:
-                out[j] = _raised(X, kinds, scales, p, i, start + j, out[j])
+            if 0.0 < out[j] < limits[j]:
+                total = 0.0
+                for f in range(X.shape[0]):
+                    if kinds[f] != CODE:
+                        z = _term(person[f], X[f, start + j], scales[f], None if caps is None else caps[f])
+                        total += (z / out[j]) ** p
+                out[j] = out[j] * total ** (1.0 / p)
     for f in range(X.shape[0]):
         if kinds[f] == CODE:
-            own, scale, others = X[f, i], scales[f], X[f, start:stop]
+            own, scale, others = person[f], scales[f], X[f, start:stop]
             for j in range(len(others)):
                 out[j] += scale if own != others[j] else 0.0
 
 
-@njit(cache=True, error_model="numpy")
-def _raised(X, kinds, scales, p, i, j, largest):
-    """Distance between the numbers of two people, for any p; `largest` is the largest of their scaled gaps."""
-    total = 0.0
-    for f in range(X.shape[0]):
-        z = scales[f] * abs(X[f, i] - X[f, j]) / largest
-        if kinds[f] != CODE and z == z:
-            total += z**p
-    return largest * total ** (1.0 / p)
+@njit(cache=True, error_model="numpy", inline="always")
+def _term(own, other, scale, cap):
+    """Term of one number; 0 where it is missing (NaN fails every comparison)."""
+    z = scale * abs(own - other)
+    if cap is not None:
+        z = cap if z > cap else z
+    return z if z == z else 0.0
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def worst_partners(X, outputs, kinds, scales, p, tolerance, first, step, partner, excess, ratio):
+def worst_partners(columns, outputs, tolerance, first, step, partner, excess, ratio):
     """Fill the results of `likewise.pairs.scans.worst_partners` for the persons ``first, first + step, ...``."""
+    X, kinds, scales, p = columns
     n = X.shape[1]
     differences, distances = np.empty(BLOCK), np.empty(BLOCK)
     for i in range(first, n, step):
@@ -109,8 +113,9 @@ def worst_partners(X, outputs, kinds, scales, p, tolerance, first, step, partner
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def within_groups(X, outputs, kinds, scales, p, m, differences, distances):
+def within_groups(columns, outputs, m, differences, distances):
     """Fill the results of `likewise.pairs.scans.within_groups`."""
+    X, kinds, scales, p = columns
     every = np.full(m, np.inf)  # full distances, never a bound
     for g in range(len(differences)):
         k = 0

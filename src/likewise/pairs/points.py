@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.exceptions import InvalidInputError
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.distance import CODE, NULLABLE, NUMBER, Kinds
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.categories import partitions
@@ -48,12 +51,6 @@ def splitmix64(z: RowHashes) -> RowHashes:
     return z ^ (z >> np.uint64(31))
 
 
-Kinds = npt.NDArray[np.int8]
-
-NUMBER, NULLABLE, CODE = 0, 1, 2
-"""Kinds of columns: numbers; numbers with missing values (NaN); codes of categories."""
-
-
 class Difference(NamedTuple):
     """A column in which two people differ, with both values as they are written."""
 
@@ -85,72 +82,117 @@ def listed(differences: Sequence[Difference], most: int | None = None) -> str:
     return ", ".join(shown) or "nothing"
 
 
+Splits = list[tuple[int, FloatArray, float]]
+
+
+class Columns(NamedTuple):
+    """People as columns (``X[column, person]``), and what their distance needs of these."""
+
+    X: FloatArray
+    kinds: Kinds
+    scales: FloatArray
+    p: float
+
+
 @dataclass(frozen=True, eq=False)
-class Points:
+class Layout(Frozen):
+    """Columns of points: those of the people, then marks of missing numbers, then blocks of categories.
+
+    Marks and blocks are codes. Blocks stand for the codes of a column whose table of distances is a sum of mismatches
+    (`splits_of`).
+
+    Attributes
+    ----------
+    is_number : ndarray of bool, of shape (n_columns,)
+    nullable : ndarray of int
+        Columns in which numbers are missing for anyone.
+    metric : BoundMetric, or None
+        The one that the points are made for; None where there is none yet.
+    """
+
+    is_number: BoolArray
+    nullable: IntArray
+    metric: BoundMetric | None
+
+    @cached_property
+    def splits(self) -> Splits | None:
+        """Those of the metric; None for a function, or a table that is no sum of mismatches."""
+        return None if self.metric is None else splits_of(self.metric)
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """Kind of each column."""
+        kinds = np.where(self.is_number, NUMBER, CODE).astype(np.int8)
+        kinds[self.nullable] = NULLABLE
+        return np.append(kinds, np.full(len(self.nullable) + len(self.splits or ()), CODE, np.int8))
+
+    @cached_property
+    def scales(self) -> FloatArray:
+        """Scale of each column; of a table that is no sum of mismatches, its largest distance."""
+        if self.metric is None:
+            raise InvalidTypeError("Points that were made without a metric have no scales.")
+        scales = self.metric.scales.copy()
+        scales[[i for i, *_ in self.splits or ()]] = 0.0  # the blocks count in place of the codes
+        return np.concatenate([scales, self.metric.missing[self.nullable], [scale for *_, scale in self.splits or ()]])
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the people."""
+        return len(self.is_number)
+
+    @cached_property
+    def column_of(self) -> IntArray:
+        """Column of the people that each column here is about."""
+        split = np.array([i for i, *_ in self.splits or ()], dtype=np.int64)
+        return np.concatenate([np.arange(self.n_columns), self.nullable, split])
+
+    def rows(self, people: People) -> FloatArray:
+        """People as rows of points."""
+        rows = people.rows
+        blocks = [codes[rows[:, i].astype(np.int64)] for i, codes, _ in self.splits or ()]
+        return np.column_stack([rows, np.isnan(rows[:, self.nullable]).astype(np.float64), *blocks])
+
+
+@dataclass(frozen=True, eq=False)
+class Points(Layout):
     """People as points; their distance is a norm of gaps of numbers plus the scales of codes that differ.
 
-    A gap is 0 where a number is missing. For each nullable column, a column of codes at the end marks missing numbers;
-    after these, columns of codes hold the blocks of categories that have a table of distances.
+    A gap is 0 where a number is missing.
 
     Attributes
     ----------
     people : People
     X : ndarray of shape (n_samples, n_columns + n_nullable + n_blocks)
-    kinds : ndarray of shape (n_columns + n_nullable + n_blocks,)
-    nullable : ndarray of int
-        Columns in which numbers are missing.
-    split : ndarray of int
-        Column of each column of blocks.
     """
 
     people: People
     X: FloatArray
-    kinds: Kinds
-    nullable: IntArray
-    split: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
-    def of(cls, people: People, weights: BoundMetric | None = None) -> Points:
-        """Points of at least two people; `weights` as in `among`."""
+    def of(cls, people: People, metric: BoundMetric | None = None) -> Points:
+        """Points of at least two people."""
         if len(people) < 2:
             raise InvalidInputError(f"X must hold at least two people, since pairs are compared; got {len(people)}.")
-        return cls.among(people, np.array(people.missing(), dtype=np.int64), weights)
+        return cls.among(people, np.array(people.missing(), dtype=np.int64), metric)
 
     @classmethod
-    def among(cls, people: People, nullable: IntArray, weights: BoundMetric | None = None) -> Points:
-        """Points of some people; `nullable` are the columns in which numbers are missing for anyone.
-
-        `weights` are those of the metric; only its tables of distances between categories are used here.
-        """
-        rows = people.rows
-        kinds = np.where(people.encoder.is_number, NUMBER, CODE).astype(np.int8)
-        kinds[nullable] = NULLABLE
-        absent = np.isnan(rows[:, nullable]).astype(np.float64)
-        splits = [] if weights is None else _splits(people, weights)
-        blocks = [codes[rows[:, i].astype(np.int64)] for i, codes, _ in splits]
-        kinds = np.append(kinds, np.full(len(nullable) + len(splits), CODE, np.int8))
-        split = np.array([i for i, _, _ in splits], dtype=np.int64)
-        return cls(people, np.column_stack([rows, absent, *blocks]), kinds, nullable, split)
+    def among(cls, people: People, nullable: IntArray, metric: BoundMetric | None = None) -> Points:
+        """Points of some people; `nullable` are the columns in which numbers are missing for anyone."""
+        layout = Layout(people.encoder.is_number, nullable, metric)
+        return cls(layout.is_number, nullable, metric, people, layout.rows(people))
 
     def __len__(self) -> int:
         return len(self.X)
 
-    @property
-    def n_columns(self) -> int:
-        """Columns without those that mark missing numbers or hold blocks."""
-        return len(self.kinds) - len(self.nullable) - len(self.split)
+    def take(self, rows: IntArray) -> Points:
+        """Some of the people."""
+        return replace(self, people=self.people.take(rows), X=self.X[rows])
 
-    @property
-    def column_of(self) -> IntArray:
-        """Column of the people that each column here is about."""
-        return np.concatenate([np.arange(self.n_columns), self.nullable, self.split])
-
-    def scales(self, weights: BoundMetric) -> FloatArray:
-        """Scale of each column under a metric; with tables, it must be the one the points were made for."""
-        scales = weights.scales.copy()
-        scales[self.split] = 0.0  # the blocks count in place of the codes
-        blocks = [scale for *_, scale in splits_of(weights) or ()] if len(self.split) else []
-        return np.concatenate([scales, weights.missing[self.nullable], blocks])
+    def columns_in(self, unit: float) -> Columns:
+        """For searches of pairs, with distances in units of the outputs."""
+        if self.metric is None or self.splits is None:
+            raise InvalidTypeError("Points must be made for a metric that is a sum over columns to be searched.")
+        return Columns(np.ascontiguousarray(self.X.T), self.kinds, self.scales / unit, float(self.metric.p))
 
     def gaps(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences per column between the people a and b; 1 for different codes."""
@@ -166,7 +208,7 @@ class Points:
         """Name of a column; a column that marks missing numbers has the name of these."""
         return str(self.people.encoder.names[self.column_of[column]])
 
-    def differences(self, a: int, b: int, weights: BoundMetric | None = None) -> list[Difference]:
+    def differences(self, a: int, b: int) -> list[Difference]:
         """Columns in which two people differ: weight 0 first, then by contribution to the distance.
 
         Without weights, in the order of the columns.
@@ -175,10 +217,10 @@ class Points:
             return self._differing_features(a, b)
         gaps = self.gaps(np.array([a]), np.array([b]))[0]
         column_of = self.column_of
-        if weights is None or not weights.has_parts:
+        if self.metric is None or not self.metric.has_parts:
             parts, hidden = np.zeros(len(gaps)), np.zeros(self.n_columns, dtype=bool)
         else:
-            parts, hidden = np.nan_to_num(self.scales(weights)) * gaps, ~weights.matters
+            parts, hidden = np.nan_to_num(self.scales) * gaps, ~self.metric.matters
         order = np.lexsort((-parts, ~hidden[column_of]))
         columns = dict.fromkeys(int(column_of[i]) for i in order if gaps[i] > 0)
         return [Difference(self.name(i), self._value(a, i), self._value(b, i), bool(hidden[i])) for i in columns]
@@ -199,9 +241,6 @@ class Points:
         return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
-Splits = list[tuple[int, FloatArray, float]]
-
-
 def splits_of(metric: BoundMetric) -> Splits | None:
     """Columns with a table of distances as sums of mismatches: the column, the block of each code, and the scale.
 
@@ -211,19 +250,6 @@ def splits_of(metric: BoundMetric) -> Splits | None:
     if None in nested.values() or not metric.has_parts:
         return None
     return [(i, blocks, share * float(metric.scales[i])) for i, each in nested.items() for blocks, share in each or ()]
-
-
-def _splits(people: People, weights: BoundMetric) -> Splits:
-    """Blocks of categories; raises for tables of distances that are not a sum of mismatches."""
-    splits = splits_of(weights)
-    if splits is None:
-        name = people.encoder.names[next(iter(weights.tables))]
-        raise InvalidInputError(
-            f"metric must have groups in place of distances between the categories of {name!r} for a table in "
-            "partitions: these distances are not a sum of mismatches, or of too many categories to find one, so every "
-            "pair would have to be compared. Use groups, or take up to 10,000 rows as a pandas DataFrame."
-        )
-    return splits
 
 
 def gaps_between(A: FloatArray, B: FloatArray, kinds: Kinds) -> FloatArray:

@@ -11,8 +11,9 @@ import numpy as np
 from likewise._engine import should_compile
 from likewise._parallel import run_in_threads
 from likewise._typing import FloatArray, IntArray
+from likewise.kernel.distance import Kinds
 from likewise.pairs import plain
-from likewise.pairs.points import Kinds
+from likewise.pairs.points import Columns
 
 _N_SHARES = 64  # of the people, for threads: early people have long rows and late ones short rows
 _POWER_CELLS = 10  # work of a power, in values: powers are not vectorised
@@ -141,8 +142,8 @@ def gather_every_pair(
     kinds: Kinds,
 ) -> Gathered:
     """As `likewise.pairs.gather.gather`, by comparing every pair."""
-    arguments = np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), kinds, scales, p
-    return gather_blocks(lambda: plain.blocks_after(*arguments), len(X), tolerance, max_pairs, n_worst)
+    columns, outputs = Columns(np.ascontiguousarray(X.T), kinds, scales, p), np.ascontiguousarray(outputs.T)
+    return gather_blocks(lambda: plain.blocks_after(columns, outputs), len(X), tolerance, max_pairs, n_worst)
 
 
 def gather_blocks(
@@ -162,17 +163,13 @@ def gather_blocks(
     return Gathered(np.concatenate(parts), True)
 
 
-def worst_partners(
-    X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, tolerance: float, kinds: Kinds | None = None
-) -> tuple[IntArray, FloatArray, FloatArray]:
+def worst_partners(columns: Columns, outputs: FloatArray, tolerance: float) -> tuple[IntArray, FloatArray, FloatArray]:
     """For each person, the later person with whom they exceed the distance most: ``difference - tolerance > D``.
 
     Parameters
     ----------
-    X : ndarray of shape (n_features, n_people)
+    columns : Columns
     outputs : ndarray of shape (n_outputs, n_people)
-    kinds : ndarray of shape (n_features,), optional
-        As in `likewise.pairs.points.Points`; numbers if not given.
 
     Returns
     -------
@@ -181,27 +178,26 @@ def worst_partners(
     excess, ratio : ndarray of shape (n_people,)
         These two extremes; 0 and 1 if no pair exceeds.
     """
-    n, kinds = X.shape[1], all_numbers(X) if kinds is None else kinds
-    arguments = X, outputs, kinds, scales, p, tolerance
-    if not should_compile("likewise.pairs.kernels.worst_partners", cells_of(n * n / 2, len(X), p)):
-        return plain.worst_partners(*arguments)
+    n = columns.X.shape[1]
+    if not should_compile("likewise.pairs.kernels.worst_partners", cells_of(n * n / 2, len(columns.X), columns.p)):
+        return plain.worst_partners(columns, outputs, tolerance)
     from likewise.pairs.kernels import worst_partners as compiled
 
     found = np.full((2, n), -1, dtype=np.int64), np.zeros(n), np.ones(n)
-    run_in_threads(lambda share: compiled(*arguments, share, _N_SHARES, *found), range(_N_SHARES), None)
+    run_in_threads(
+        lambda share: compiled(columns, outputs, tolerance, share, _N_SHARES, *found), range(_N_SHARES), None
+    )
     return found
 
 
-def within_groups(
-    X: FloatArray, outputs: FloatArray, kinds: Kinds, scales: FloatArray, p: float, m: int
-) -> tuple[FloatArray, FloatArray]:
+def within_groups(columns: Columns, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
     """Differences and distances of all pairs within consecutive groups of `m` people.
 
     Parameters
     ----------
-    X : ndarray of shape (n_features, n_groups * m)
+    columns : Columns
+        Of ``n_groups * m`` people.
     outputs : ndarray of shape (n_outputs, n_groups * m)
-    kinds : ndarray of shape (n_features,)
     m : int
         People per group.
 
@@ -210,13 +206,14 @@ def within_groups(
     differences, distances : ndarray of shape (n_groups, m * (m - 1) // 2)
         In the order of ``np.triu_indices(m, 1)``.
     """
+    X, _, _, p = columns
     shape = (X.shape[1] // m, m * (m - 1) // 2)
     if not should_compile("likewise.pairs.kernels.within_groups", cells_of(shape[0] * shape[1], len(X), p)):
-        return plain.within_groups(X, outputs, kinds, scales, p, m)
+        return plain.within_groups(columns, outputs, m)
     from likewise.pairs.kernels import within_groups as compiled
 
     differences, distances = np.empty(shape), np.empty(shape)
-    compiled(X, outputs, kinds, scales, p, m, differences, distances)
+    compiled(columns, outputs, m, differences, distances)
     return differences, distances
 
 

@@ -17,11 +17,12 @@ import numpy as np
 from likewise._engine import should_compile
 from likewise._numba import njit
 from likewise._parallel import run_in_threads
-from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 from likewise.pairs import plain
 from likewise.pairs.kernels import fill_distances
-from likewise.pairs.points import Kinds
+from likewise.pairs.plain import FoundPairs
+from likewise.pairs.points import Columns
 from likewise.pairs.scans import cells_of
 
 
@@ -186,38 +187,42 @@ class Potentials:
     n_constraints: int
 
 
-def potentials(X: FloatArray, mass: FloatArray, scales: FloatArray, p: float, kinds: Kinds) -> Potentials:
+def potentials(columns: Columns, mass: FloatArray) -> Potentials:
     """Maximise ``sum_i mass_i h_i`` over h in [0, 1] with ``h_i - h_j <= D_ij``.
 
     Parameters
     ----------
-    X : ndarray of shape (n_people, n_columns)
+    columns : Columns
         Without gaps in columns that matter: the distance must obey the triangle inequality.
     mass : ndarray of shape (n_people,)
         Whole numbers, none of them 0.
     """
-    used = scales > 0
-    X, scales, kinds = X[:, used], np.ascontiguousarray(scales[used]), kinds[used]
+    used = columns.scales > 0
+    X, space = columns.X[used], (columns.kinds[used], np.ascontiguousarray(columns.scales[used]), columns.p)
+    n = X.shape[1]
+
+    def those(people: IntArray) -> Columns:
+        return Columns(np.ascontiguousarray(X[:, people]), *space)
+
     # Sources and targets in a fixed random order (always the same path), in runs of their own.
-    order = np.random.default_rng(0).permutation(len(X))
+    order = np.random.default_rng(0).permutation(n)
     sources, targets = order[mass[order] > 0], order[mass[order] < 0]
-    everyone, certain = np.concatenate([sources, targets]), np.append(np.ones(len(sources)), np.zeros(len(targets)))
-    if not len(_violated(np.ascontiguousarray(X[everyone].T), len(sources), certain, kinds, scales, p, 1, 0.0)[0]):
+    certain = np.append(np.ones(len(sources)), np.zeros(len(targets)))
+    if not len(_violated(those(np.concatenate([sources, targets])), len(sources), certain, 1, 0.0)[0]):
         return Potentials((mass > 0).astype(np.float64), 0, 0)
-    sizes = [len(X)]
+    sizes = [n]
     while sizes[-1] > _SMALLEST:
         sizes.append(sizes[-1] // _GROWTH)
     known: IntArray = order[:0]
     h = np.zeros(0)
     n_rounds = n_constraints = 0
     for size in reversed(sizes):
-        share = size / len(X)
+        share = size / n
         some = (sources[: max(1, round(share * len(sources)))], targets[: max(1, round(share * len(targets)))])
         chosen, n_sources = np.concatenate(some), len(some[0])
-        columns, amount = np.ascontiguousarray(X[chosen].T), np.abs(mass[chosen])
-        arguments = (kinds, scales, p)
-        h = _suggest(columns, np.ascontiguousarray(X[known].T), mass[known], h, *arguments)
-        pairs, costs = _near(columns, n_sources, h, *arguments, _NEAR)
+        here, amount = those(chosen), np.abs(mass[chosen])
+        h = _suggest(here, those(known), mass[known], h)
+        pairs, costs = _near(here, n_sources, h, _NEAR)
         known_pairs = 0
         while True:  # each round adds a pair, or it ends
             pairs, first = np.unique(pairs, axis=0, return_index=True)
@@ -230,79 +235,65 @@ def potentials(X: FloatArray, mass: FloatArray, scales: FloatArray, p: float, ki
             known_pairs = len(pairs)
             h = min_cost_transport(pairs, costs, amount, n_sources, h)
             n_rounds, n_constraints = n_rounds + 1, len(pairs)
-            if size < len(X):
+            if size < n:
                 break
-            new, new_costs = _violated(columns, n_sources, h, *arguments, _NEAR, _TOLERANCE)
+            new, new_costs = _violated(here, n_sources, h, _NEAR, _TOLERANCE)
             if not len(new):
                 break
             pairs, costs = np.concatenate([pairs, new]), np.append(costs, new_costs)
-            h = _suggest(columns, columns, mass[chosen], h, *arguments)
+            h = _suggest(here, here, mass[chosen], h)
         known = chosen
-    result = np.empty(len(X))
+    result = np.empty(n)
     result[known] = h
     return Potentials(result, n_rounds, n_constraints)
 
 
-def _suggest(
-    columns: FloatArray, known: FloatArray, mass: FloatArray, h: FloatArray, kinds: Kinds, scales: FloatArray, p: float
-) -> FloatArray:
+def _suggest(columns: Columns, known: Columns, mass: FloatArray, h: FloatArray) -> FloatArray:
     """Extend the best h of a subsample to everyone, within D.
 
     ``min(1, min_j (h_j + D))`` over targets j is within D, and as good as h on the subsample: it is not below h at
     sources, and not above it at targets. So is ``max(0, max_i (h_i - D))`` over sources i. Their mean is the guess.
     """
-    both, out = np.concatenate([known, columns], axis=1), np.full(columns.shape[1], 0.5)
+    both = columns._replace(X=np.concatenate([known.X, columns.X], axis=1))
+    out = np.full(columns.X.shape[1], 0.5)
     if len(h):
-        _scan("fill_guess", len(out), len(h), (both, mass, h, kinds, scales, p), (out,))
+        _scan("fill_guess", len(out), len(h), (both, mass, h), out)
     return out
 
 
-def _near(
-    columns: FloatArray, n_sources: int, h: FloatArray, kinds: Kinds, scales: FloatArray, p: float, n_near: int
-) -> tuple[IntArray, FloatArray]:
+def _near(columns: Columns, n_sources: int, h: FloatArray, n_near: int) -> tuple[IntArray, FloatArray]:
     """For each source and each target, the others with the least ``D - h_i + h_j``: pairs and their distances."""
-    n = columns.shape[1]
-    pairs, costs, kept = found = _no_pairs(n * n_near)
-    _scan("fill_near", n, n / 2, (columns, h, kinds, scales, p, n_sources, n_near), found)
-    return pairs[kept], costs[kept]
+    n = columns.X.shape[1]
+    found = FoundPairs.none_of(n * n_near)
+    _scan("fill_near", n, n / 2, (columns, h, n_sources, n_near), found)
+    return found.used()
 
 
 def _violated(
-    columns: FloatArray,
-    n_sources: int,
-    h: FloatArray,
-    kinds: Kinds,
-    scales: FloatArray,
-    p: float,
-    most: int,
-    tolerance: float,
+    columns: Columns, n_sources: int, h: FloatArray, most: int, tolerance: float
 ) -> tuple[IntArray, FloatArray]:
     """For each source, up to `most` targets with ``h_i - h_j > D`` by more than the tolerance, and their distances."""
-    pairs, costs, kept = found = _no_pairs(n_sources * most)
-    arguments = columns, h, kinds, scales, p, n_sources, most, tolerance
-    _scan("fill_violated", n_sources, columns.shape[1] - n_sources, arguments, found)
-    return pairs[kept], costs[kept]
+    found = FoundPairs.none_of(n_sources * most)
+    _scan("fill_violated", n_sources, columns.X.shape[1] - n_sources, (columns, h, n_sources, most, tolerance), found)
+    return found.used()
 
 
-def _scan(name: str, n: int, n_others: float, arguments: tuple[Any, ...], out: tuple[Any, ...]) -> None:
+def _scan(name: str, n: int, n_others: float, arguments: tuple[Any, ...], out: Any) -> None:
     """Call a function of this module, or its twin in `likewise.pairs.plain`, on runs of people, in threads."""
-    cells = cells_of(n * n_others, len(arguments[0]), arguments[-1] if name == "fill_guess" else arguments[4])
+    columns: Columns = arguments[0]
+    cells = cells_of(n * n_others, len(columns.X), columns.p)
     fill = globals()[name] if should_compile(f"{__name__}.{name}", cells) else getattr(plain, name)
-    run_in_threads(lambda first: fill(*arguments, first, min(n, first + _AT_ONCE), *out), range(0, n, _AT_ONCE), None)
-
-
-def _no_pairs(room: int) -> tuple[IntArray, FloatArray, BoolArray]:
-    """Buffers for pairs, their costs, and which entries are used."""
-    return np.empty((room, 2), np.int64), np.empty(room), np.zeros(room, np.bool_)
+    run_in_threads(lambda first: fill(*arguments, first, min(n, first + _AT_ONCE), out), range(0, n, _AT_ONCE), None)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def fill_guess(both, mass, h, kinds, scales, p, first, last, out):
+def fill_guess(both, mass, h, first, last, out):
     """Fill the results of `_suggest` for some people."""
+    X, kinds, scales, p = both
     m = len(h)
     distance, every = np.empty(m), np.full(m, np.inf)
     for i in range(first, last):
-        fill_distances(both, kinds, scales, p, m + i, 0, m, every, distance)
+        fill_distances(X, kinds, scales, p, m + i, 0, m, every, distance)
         most, least = 1.0, 0.0
         for k in range(m):
             if mass[k] < 0:
@@ -313,13 +304,15 @@ def fill_guess(both, mass, h, kinds, scales, p, first, last, out):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def fill_near(columns, h, kinds, scales, p, n_sources, n_near, first, last, pairs, costs, kept):
+def fill_near(columns, h, n_sources, n_near, first, last, found):
     """Fill the results of `_near` for some people."""
-    n, least = columns.shape[1], np.empty(n_near)
+    X, kinds, scales, p = columns
+    pairs, costs, kept = found
+    n, least = X.shape[1], np.empty(n_near)
     for i in range(first, last):
         low, high = (n_sources, n) if i < n_sources else (0, n_sources)
         distance = np.empty(high - low)
-        fill_distances(columns, kinds, scales, p, i, low, high, np.full(high - low, np.inf), distance)
+        fill_distances(X, kinds, scales, p, i, low, high, np.full(high - low, np.inf), distance)
         left = distance + h[low:high] if i < n_sources else distance - h[low:high]
         few, size = min(n_near, high - low), 0
         least[:few] = np.inf  # in increasing order; `np.partition` takes seconds to compile
@@ -339,13 +332,15 @@ def fill_near(columns, h, kinds, scales, p, n_sources, n_near, first, last, pair
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def fill_violated(columns, h, kinds, scales, p, n_sources, most, tolerance, first, last, pairs, costs, kept):
+def fill_violated(columns, h, n_sources, most, tolerance, first, last, found):
     """Fill the results of `_violated` for some sources."""
-    n = columns.shape[1]
+    X, kinds, scales, p = columns
+    pairs, costs, kept = found
+    n = X.shape[1]
     distance = np.empty(n - n_sources)
     for i in range(first, last):
         needed = h[i] - h[n_sources:]
-        fill_distances(columns, kinds, scales, p, i, n_sources, n, needed, distance)
+        fill_distances(X, kinds, scales, p, i, n_sources, n, needed, distance)
         size = 0
         for k in range(n - n_sources):
             if needed[k] - distance[k] > tolerance and size < most:

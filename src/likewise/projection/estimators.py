@@ -25,6 +25,7 @@ from likewise.additive.fit import effective_n_samples
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.links import from_unit_range, to_unit_range
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 from likewise.projection.least_squares import Anchors, closest_values
@@ -66,8 +67,11 @@ class _Projected(WrapsEstimator):
         """Values of the anchors: the closest to `scores_` within the metric."""
         return from_unit_range(self.scorer_.values, self._limits)
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ProjectedScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, bound: BoundMetric
+    ) -> ProjectedScorer:
         """Score people out of fold, project the scores of the anchors, and extend them to everybody."""
+        metric: Metric = bound.description
         state = check_random(self.random_state)
         rng = np.random.default_rng(seed_from(state))
         metric.check_axioms(people)

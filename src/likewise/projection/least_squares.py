@@ -14,7 +14,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.pairs.points import groups_of
+from likewise.pairs.points import groups_of, splits_of
 from likewise.projection.mcshane_whitney import EnvelopeBounds
 
 _MAX_ANCHORS = 5_000
@@ -59,8 +59,7 @@ class Anchors:
         groups = groups_of(rows[used])
         n = len(groups.first)
         chosen = np.lexsort(rows[used[groups.first]].T[::-1]) if rows.shape[1] else np.arange(n)
-        scanned = not bound.has_parts or bound.tables
-        n_chosen = min(n, _MAX_ANCHORS_OF_FUNCTION if scanned else _MAX_ANCHORS)
+        n_chosen = min(n, _MAX_ANCHORS_OF_FUNCTION if splits_of(bound) is None else _MAX_ANCHORS)
         if n_anchors != "auto":
             n_chosen = int(n_anchors)
             if n_chosen > n:

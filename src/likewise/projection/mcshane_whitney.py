@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +14,11 @@ from likewise._engine import should_compile
 from likewise._frozen import Frozen
 from likewise._parallel import run_in_threads
 from likewise._typing import FloatArray, IntArray
+from likewise.kernel.distance import CODE, Kinds
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.pairs import plain as pairs_plain
+from likewise.pairs.points import Columns, Layout, splits_of
 from likewise.pairs.scans import cells_of
 from likewise.projection import plain
 
@@ -48,8 +48,7 @@ def caps(weights: BoundMetric) -> FloatArray:
     return np.where(weights.is_number & ~np.isnan(weights.missing), 2 * weights.missing, np.inf)
 
 
-@dataclass(frozen=True, eq=False)
-class EnvelopeBounds:
+class EnvelopeBounds(NamedTuple):
     """Both envelopes, the anchors that attain them (-1: none), and the number of distances computed."""
 
     lower: FloatArray
@@ -82,18 +81,18 @@ def make_envelope(metric: Metric, anchors: People) -> Envelope:
     bound = metric.bind(anchors.encoder)
     if not bound.has_parts:
         return FunctionEnvelope(bound, anchors)
-    return ScanEnvelope(bound, anchors.rows) if bound.tables else BoxEnvelope.from_anchors(bound, anchors)
+    return ScanEnvelope(bound, anchors.rows) if splits_of(bound) is None else BoxEnvelope.from_anchors(bound, anchors)
 
 
 @dataclass(frozen=True, eq=False)
 class BoxEnvelope(Envelope):
-    """Envelope under a metric with weights: plain for few people, else compiled, with a box tree that skips anchors.
+    """Envelope under a sum over columns: plain for few people, else compiled, with a box tree that skips anchors.
 
     Attributes
     ----------
     metric : BoundMetric
-    rows : ndarray of shape (n_anchors, n_columns)
-        The anchors, in the columns of positive weight, numbers first.
+    rows : ndarray of shape (n_anchors, n_used)
+        The anchors as points, in the columns of positive scale, numbers first.
     """
 
     metric: BoundMetric
@@ -102,110 +101,111 @@ class BoxEnvelope(Envelope):
     @classmethod
     def from_anchors(cls, metric: BoundMetric, anchors: People) -> BoxEnvelope:
         """Arrange the anchors by column."""
-        found = cls(metric, anchors.rows)
-        return replace(found, rows=np.ascontiguousarray(anchors.rows[:, found.columns]))
+        empty = cls(metric, np.empty((0, 0)))
+        return replace(empty, rows=empty.points(anchors))
 
     @cached_property
-    def columns(self) -> IntArray:
-        """Columns of positive weight; numbers first."""
-        used = np.flatnonzero(self.metric.matters)
-        if not used.size:  # one column of weight 0 keeps the kernels simple
+    def layout(self) -> Layout:
+        """Of points, in which any number may be missing that the metric allows to be."""
+        metric = self.metric
+        return Layout(metric.is_number, np.flatnonzero(metric.is_number & ~np.isnan(metric.missing)), metric)
+
+    @cached_property
+    def used(self) -> IntArray:
+        """Columns of positive scale; codes last."""
+        used = np.flatnonzero(self.layout.scales > 0)
+        if not used.size:  # one column of scale 0 keeps the kernels simple
             used = np.arange(1)
-        return used[np.argsort(~self.metric.is_number[used], kind="stable")].astype(np.int64)
+        return used[np.argsort(self.layout.kinds[used] == CODE, kind="stable")]
 
     @cached_property
-    def scales(self) -> FloatArray:
-        """Of these columns."""
-        return self.metric.scales[self.columns]
+    def space(self) -> tuple[Kinds, FloatArray, float]:
+        """Kinds and scales of these columns, and the power."""
+        return self.layout.kinds[self.used], self.layout.scales[self.used], float(self.metric.p)
 
     @cached_property
     def caps(self) -> FloatArray:
-        """Of these columns."""
-        return caps(self.metric)[self.columns]
+        """Of these columns; codes have none."""
+        codes = np.full(len(self.layout.kinds) - self.layout.n_columns, np.inf)
+        return np.append(caps(self.metric), codes)[self.used]
 
-    @cached_property
-    def n_numbers(self) -> int:
-        """How many of these hold numbers."""
-        return int(self.metric.is_number[self.columns].sum())
+    def points(self, people: People) -> FloatArray:
+        """People in these columns."""
+        return np.ascontiguousarray(self.layout.rows(people)[:, self.used])
 
     def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``."""
-        return self._bounds(people, values, lower, upper, compiled=self._should_compile(len(people)))
+        return self._bounds(self.points(people), values, lower, upper, compiled=self._should_compile(len(people)))
 
     def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
         """As in `Envelope`; whether loops are compiled is decided once, for all calls."""
-        compiled = self._should_compile(len(anchors), n_times=_N_ROUNDS)
-        return lambda values: self._bounds(anchors, values, values, values, compiled=compiled)
+        points, compiled = self.points(anchors), self._should_compile(len(anchors), n_times=_N_ROUNDS)
+        return lambda values: self._bounds(points, values, values, values, compiled=compiled)
 
     def _should_compile(self, n_people: int, n_times: int = 1) -> bool:
-        cells = n_times * cells_of(n_people * len(self.rows), len(self.columns), self.metric.p)
+        cells = n_times * cells_of(n_people * len(self.rows), len(self.used), self.metric.p)
         return should_compile("likewise.projection.kernels.tighten", cells)
 
     def _bounds(
-        self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray, *, compiled: bool
+        self, points: FloatArray, values: FloatArray, lower: FloatArray, upper: FloatArray, *, compiled: bool
     ) -> EnvelopeBounds:
-        rows = np.ascontiguousarray(people.rows[:, self.columns])
-        lower, upper = lower.copy(), upper.copy()
-        lower_anchor, upper_anchor = np.full((2, len(rows)), -1)
+        lower_anchor, upper_anchor = np.full((2, len(points)), -1)
+        out = lower.copy(), upper.copy(), lower_anchor, upper_anchor
         tighten = self._search(values, compiled=compiled)
         counts: list[int] = []
 
         def work(start: int) -> None:
             block = slice(start, start + _BLOCK)
-            out = (each[block] for each in (lower, upper, lower_anchor, upper_anchor))
-            counts.append(tighten(rows[block], *out))
+            counts.append(tighten(points[block], tuple(each[block] for each in out)))
 
-        run_in_threads(work, range(0, len(rows), _BLOCK), None)
-        return EnvelopeBounds(lower, upper, lower_anchor, upper_anchor, sum(counts))
+        run_in_threads(work, range(0, len(points), _BLOCK), None)
+        return EnvelopeBounds(*out, n_distances=sum(counts))
 
     def _search(self, values: FloatArray, *, compiled: bool) -> Callable[..., int]:
         """Tightens the bounds of people: compiled with the box tree, or plain by a scan of all anchors."""
-        weights = self.scales, self.caps, self.metric.p
         if not compiled:
-            columns = np.ascontiguousarray(self.rows.T)
-            return lambda rows, *out: plain.tighten(rows, columns, values, self.n_numbers, *weights, *out)
-        from likewise.projection.kernels import tighten
+            columns = Columns(np.ascontiguousarray(self.rows.T), *self.space)
+            return lambda points, bounds: plain.tighten(points, columns, self.caps, values, bounds)
+        from likewise.pairs.box_tree import ranges
+        from likewise.projection.kernels import Anchors, tighten
 
-        order, anchors, tree, boxes = self._tree
+        order, columns, tree, (low, high, reach) = self._tree
         values = values[order]
-        least, greatest = (np.ravel(end) for end in _ranges(values[None, :], *tree))
-        search = anchors, values, order, tree, (*boxes, least, greatest, self.n_numbers), *weights
-        return lambda rows, *out: tighten(rows, *search, *out)
+        least, greatest = (np.ravel(end) for end in ranges(values[None, :], *tree))
+        anchors = Anchors(columns, self.caps, values, order, *tree, low, high, reach, least, greatest)
+        return lambda points, bounds: tighten(points, anchors, bounds)
 
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
         """Numeric columns of positive weight."""
-        return zip(self.columns[: self.n_numbers].tolist(), self.rows.T, strict=False)
+        return zip(self.used[self.space[0] != CODE].tolist(), self.rows.T, strict=False)
 
     @cached_property
-    def _tree(self) -> Any:
-        """Order of the anchors, the anchors in that order, the tree, and the ranges of its boxes."""
+    def _tree(self) -> tuple[IntArray, Columns, tuple[IntArray, IntArray, IntArray], Ranges]:
+        """Order of the anchors, their columns in that order, the tree, and the ranges and reach of its boxes."""
+        from likewise.pairs.box_tree import build
         from likewise.projection.kernels import LEAF_SIZE
 
-        columns = np.ascontiguousarray(self.rows.T)
-        missing = np.isnan(columns)
-        no_outputs = np.zeros((0, len(self.rows)))
-        build = _tree_function("build", columns)
-        order, *tree = build(np.where(missing, 0.0, columns), no_outputs, self.n_numbers, self.scales, LEAF_SIZE)
-        columns, missing = columns.take(order, axis=1), missing.take(order, axis=1)
-        low = _ranges(np.where(missing, np.inf, columns), *tree)[0]
-        high = _ranges(np.where(missing, -np.inf, columns), *tree)[1]
-        all_missing, some_missing = _ranges(missing.astype(np.float64), *tree)
-        return order, columns, tuple(tree), (low, high, (all_missing + some_missing).astype(np.int8))
+        X, (kinds, scales, _) = np.ascontiguousarray(self.rows.T), self.space
+        filled, no_outputs = np.where(np.isnan(X), 0.0, X), np.zeros((0, len(self.rows)))
+        order, start, stop, child = build(filled, no_outputs, int((kinds != CODE).sum()), scales, LEAF_SIZE)
+        X = X.take(order, axis=1)
+        tree = start, stop, child
+        return order, Columns(X, *self.space), tree, box_ranges(X, self.caps, scales, *tree)
 
 
-def _ranges(rows: FloatArray, *tree: IntArray) -> tuple[FloatArray, FloatArray]:
-    found: tuple[FloatArray, FloatArray] = _tree_function("ranges", rows)(rows, *tree)
-    return found
+Ranges = tuple[FloatArray, FloatArray, FloatArray]
 
 
-def _tree_function(name: str, columns: FloatArray) -> Any:
-    """A function of `likewise.pairs.box_tree`, or its twin in `likewise.pairs.plain`.
+def box_ranges(X: FloatArray, caps: FloatArray, scales: FloatArray, *tree: IntArray) -> Ranges:
+    """`low`, `high` and `reach` of boxes of anchors, as in `likewise.projection.kernels.Anchors`."""
+    from likewise.pairs.box_tree import ranges
 
-    They may place equal values differently: the bounds do not depend on the tree.
-    """
-    function = f"likewise.pairs.box_tree.{name}"
-    cells = columns.size * np.log2(1 + columns.shape[1])
-    return getattr(import_module("likewise.pairs.box_tree") if should_compile(function, cells) else pairs_plain, name)
+    missing = np.isnan(X)
+    every, some = (found > 0 for found in ranges(missing.astype(np.float64), *tree))
+    low = np.where(every, -np.inf, ranges(np.where(missing, np.inf, X), *tree)[0])
+    high = np.where(every, np.inf, ranges(np.where(missing, -np.inf, X), *tree)[1])
+    reach = np.divide(caps, scales, out=np.full(len(scales), np.inf), where=scales > 0)
+    return low, high, np.where(some, 0.5, 1.0) * reach
 
 
 class _ScannedEnvelope(Envelope):
@@ -227,7 +227,7 @@ class _ScannedEnvelope(Envelope):
 
 @dataclass(frozen=True, eq=False)
 class ScanEnvelope(_ScannedEnvelope):
-    """Envelope under weights with tables of distances between categories: a scan of all anchors.
+    """Envelope under tables of distances between categories that are no sum of mismatches: a scan of all anchors.
 
     Attributes
     ----------

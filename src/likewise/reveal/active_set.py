@@ -11,8 +11,8 @@ from likewise._engine import should_compile
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.plain import blocks_after
-from likewise.pairs.points import Points, RowHashes, row_hashes
-from likewise.pairs.scans import N_WORST, NO_PAIRS, cells_of, gather_blocks, gather_every_pair, worst_partners
+from likewise.pairs.points import Columns, Points, RowHashes, row_hashes
+from likewise.pairs.scans import N_WORST, NO_PAIRS, Blocks, cells_of, gather_blocks, gather_every_pair, worst_partners
 from likewise.reveal.shapes import CategoryShapes
 
 SHORTFALL = 2e-10
@@ -129,10 +129,12 @@ def cuts_in_memory(
     if shapes.tables:
         plain = scales.copy()
         plain[list(shapes.tables)] = 0.0
-        arguments = np.ascontiguousarray(people.X.T), np.ascontiguousarray(outputs.T), kinds, plain, p
-        pairs, complete = gather_blocks(
-            lambda: shapes.with_tables(blocks_after(*arguments), people.X, scales), n, TOLERANCE, max_pairs, n_worst
-        )
+        columns, answers = Columns(np.ascontiguousarray(people.X.T), kinds, plain, p), np.ascontiguousarray(outputs.T)
+
+        def blocks() -> Blocks:
+            return shapes.with_tables(blocks_after(columns, answers), people.X, scales)
+
+        pairs, complete = gather_blocks(blocks, n, TOLERANCE, max_pairs, n_worst)
         return as_cuts(people, pairs, shapes, complete=complete)
     if should_compile("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
         from likewise.pairs.gather import gather
@@ -234,7 +236,7 @@ class ExhaustiveSearch:
     def covers(self, scales: FloatArray) -> bool:
         """Whether no pair violates these scales."""
         kinds = self.shapes.kinds
-        partner, _, ratio = worst_partners(self._columns, self._outputs, scales, self.p, ROUNDING, kinds)
+        partner, _, ratio = worst_partners(Columns(self._columns, kinds, scales, self.p), self._outputs, ROUNDING)
         people = np.arange(len(ratio))
         self._pairs = np.concatenate([np.stack([people, each], axis=1)[each >= 0] for each in partner])
         # Weights are shrunk until a pair is at the shortfall; rounding must not put it beyond.

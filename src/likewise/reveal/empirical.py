@@ -14,13 +14,14 @@ from likewise._optional import is_partitioned
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import BOOL, NON_NEGATIVE, check_names, checking, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.kernel.distance import CODE, NULLABLE
 from likewise.kernel.schema import ArrayEncoder, People, TableEncoder, as_frame, is_table, not_a_table
 from likewise.metrics.base import Metric
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp, check_exponent
 from likewise.metrics.zero_weights import ZERO_REASONS
 from likewise.pairs.model_outputs import ModelOutputs
-from likewise.pairs.points import CODE, NULLABLE, Points
+from likewise.pairs.points import Points
 from likewise.reveal.active_set import DistinctPeople, PeopleInMemory
 from likewise.reveal.exchange import Exchanges, exchange_columns
 from likewise.reveal.linear import least_missing_weight
@@ -511,7 +512,8 @@ def _describe(
         tight = ~(blank[a] != blank[b]).any(axis=1)
         pairs, differences, a, b = pairs[tight], differences[tight], a[tight], b[tight]
     weights = metric.bind(points.people.encoder)
-    gaps = people.shapes.gaps(points.X[a], points.X[b])[:, : len(points.kinds)] * points.scales(weights)
+    gaps = people.shapes.gaps(points.X[a], points.X[b])[:, : len(points.kinds)]
+    gaps *= np.append(weights.scales, weights.missing[points.nullable])
     forced = [", ".join(dict.fromkeys(points.name(int(i)) for i in np.flatnonzero(part))) for part in gaps]
     frame = pd.DataFrame(
         {

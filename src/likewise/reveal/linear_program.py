@@ -8,8 +8,9 @@ import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError, UnsolvedError
+from likewise.kernel.distance import CODE
 from likewise.pairs.cutting_planes import IncrementalProgram, PairProgram, mean_powers
-from likewise.pairs.points import CODE, listed
+from likewise.pairs.points import listed
 from likewise.reveal.active_set import ROUNDING, SHORTFALL, ActiveSetSearch, Cuts, DistinctPeople
 
 _COLUMNS_SHOWN = 6  # of a pair, in an error

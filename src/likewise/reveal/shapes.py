@@ -12,10 +12,11 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.linear import CategoryChanges
+from likewise.kernel.distance import CODE, Kinds
 from likewise.kernel.schema import Encoder
 from likewise.metrics.categories import CategoryDistances, partitions
 from likewise.metrics.table import TableMetric
-from likewise.pairs.points import CODE, Kinds, gaps_between
+from likewise.pairs.points import gaps_between
 
 MOST_COMPARED = 10_000
 """Most distinct people for distances that are not nested groups, as these need a scan of all pairs."""

@@ -102,11 +102,11 @@ def height(panels: list[Panel]) -> tuple[float, float]:
 def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     assert shape.knots is not None
     points = signs @ shape.values
-    rises = allowed_rises(model._scorer(), model.encoder_, shape)
+    rises = allowed_rises(model._scorer(), shape)
     # Knots stand at quantiles, so the middle one is where the middle of the people is.
     at = len(shape.knots) // 2
     reach = np.concatenate([[0.0], np.cumsum(rises)])
-    fan = np.minimum(np.abs(reach - reach[at]), allowed_range(model._scorer(), model.encoder_, shape))
+    fan = np.minimum(np.abs(reach - reach[at]), allowed_range(model._scorer(), shape))
     levels = level_names(model.encoder_, shape.column)
     return Panel(
         str(model.encoder_.names[shape.column]),
@@ -122,7 +122,7 @@ def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
 
 def _categories(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     scorer, points = model._scorer(), signs @ shape.values
-    weights = scorer.guarantee.metric.bind(model.encoder_)
+    weights = scorer.model.metric
     allowed = scorer.unit * float(weights.scales[shape.column])
     binds = binding_levels(points, allowed, weights.tables.get(shape.column))
     order = np.argsort(points, kind="stable")

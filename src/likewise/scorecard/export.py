@@ -19,7 +19,6 @@ from likewise.kernel.columns import CategoricalColumn, LevelIndex, NumericColumn
 from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import ArrayEncoder, Encoder, TableEncoder
-from likewise.metrics.base import Metric
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.verify_card import BOUNDS, DAMAGE, NotProvenError, damaged, load, prove
@@ -98,8 +97,9 @@ def read_card(model: Any, card: Any) -> None:
         prove(document)
         if document["model"] != type(model).__name__:
             raise InvalidInputError(f"The card is of an {document['model']}. Use {document['model']}.from_json.")
-        encoder, metric = _read_columns(document)
-        model.metric, model.encoder_, link = metric, encoder, document["link"]
+        metric = _read_metric(document)
+        model.metric, encoder, link = metric.description, metric.schema, document["link"]
+        model.encoder_ = encoder
         model.n_features_in_ = len(encoder.names)
         if encoder.labels is not None:
             model.feature_names_in_ = np.array(encoder.labels, dtype=object)
@@ -108,7 +108,7 @@ def read_card(model: Any, card: Any) -> None:
         else:
             model.classes_ = np.array(document["classes"])
             model.link = "logistic" if link == "softmax" else link
-        model.scorer_ = _read_scorer(document, encoder, metric)
+        model.scorer_ = _read_scorer(document, metric)
         _ = model.guarantee_  # raises if none follows
     except (NotProvenError, *DAMAGE) as problem:
         if isinstance(problem, InvalidInputError):
@@ -131,15 +131,15 @@ def _card_text(card: Any) -> Any:
         raise FileError(f"The card is not JSON ({error}).") from None
 
 
-def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
-    """Encoder and metric; columns that are not on the card need no categories, as scores do not depend on them."""
+def _read_metric(document: dict[str, Any]) -> BoundMetric:
+    """The metric, bound to its columns; those off the card need no categories, as scores do not depend on them."""
     entries = document["metric"]["columns"]
-    p, names = float(document["metric"]["p"]), [entry["column"] for entry in entries]
+    names = [entry["column"] for entry in entries]
     if document["input"] == "array":
         unnamed = names == [f"feature {i}" for i in range(len(names))]
         weights = [entry["weight"] for entry in entries]
-        metric = WeightedLp(weights, p) if unnamed else WeightedLp(dict(zip(names, weights, strict=True)), p)
-        return ArrayEncoder(len(names), None if unnamed else tuple(names)), metric
+        metric = WeightedLp(weights) if unnamed else WeightedLp(dict(zip(names, weights, strict=True)))
+        return metric.bind(ArrayEncoder(len(names), None if unnamed else tuple(names)))
     listed: dict[str, Any] = {entry["column"]: entry.get("categories", []) for entry in document["columns"]}
     columns: list[NumericColumn | CategoricalColumn] = []
     for entry in entries:
@@ -160,19 +160,15 @@ def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
     reasons = {entry["column"]: entry["zero_reason"] for entry in described if "zero_reason" in entry}
     shapes: dict[str, Any] = _read_shapes(entries, columns)
     numeric, categorical = by_kind["numeric"], by_kind["categorical"]
-    table = TableMetric(
-        numeric, categorical, p, missing=blanks or "refuse", units=units, zero_reasons=reasons, **shapes
-    )
-    encoder = TableEncoder(tuple(columns), tuple(table.hidden))
-    table = table.learned(encoder)
-    found = table.bind(encoder).tables
+    table = TableMetric(numeric, categorical, missing=blanks or "refuse", units=units, zero_reasons=reasons, **shapes)
+    bound = table.bind(TableEncoder(tuple(columns), tuple(table.hidden)))
     for i, entry in enumerate(entries):
-        if "distances" in entry and not np.array_equal(found.get(i, ()), entry["distances"]):
+        if "distances" in entry and not np.array_equal(bound.tables.get(i, ()), entry["distances"]):
             raise InvalidInputError(
                 f"from_json cannot read the distances between the categories of {entry['column']!r}; keep such a model "
                 "with save_model."
             )
-    return encoder, table
+    return bound
 
 
 def _read_shapes(
@@ -199,7 +195,7 @@ def _level(level: dict[str, Any]) -> Any:
     return level["value"]
 
 
-def _read_scorer(document: dict[str, Any], encoder: Encoder, metric: Metric) -> AdditiveScorer:
+def _read_scorer(document: dict[str, Any], metric: BoundMetric) -> AdditiveScorer:
     """The numbers of the model: for the first of two classes, those of the card with the opposite sign."""
     link, scale, classes = document["link"], document["scale"], document["classes"]
     position = 1 if classes is None or link == "softmax" else classes.index(document["outcome"])
@@ -211,14 +207,14 @@ def _read_scorer(document: dict[str, Any], encoder: Encoder, metric: Metric) -> 
 
     shapes = []
     for entry in document["columns"]:
-        i = encoder.names.index(entry["column"])
+        i = metric.schema.names.index(entry["column"])
         if "knots" in entry:
             other = None if entry["missing"] is None else functions(entry["missing"])
             shapes.append(Shape(i, np.array(entry["knots"], dtype=np.float64), functions(entry["points"]), other))
         else:
             values = np.array([functions(level["points"]) for level in entry["categories"]]).T
             shapes.append(Shape(i, None, values, functions(entry["unseen"])))
-    sums = SumOfShapes(metric.bind(encoder), functions(document["intercept"]), tuple(shapes), int(document["bits"]))
+    sums = SumOfShapes(metric, functions(document["intercept"]), tuple(shapes), int(document["bits"]))
     limits = None if classes is not None else tuple(document["output_range"])
     if scale:
         return PointsScorer(sums, link, limits, **scale, position=position)

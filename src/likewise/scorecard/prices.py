@@ -18,6 +18,7 @@ from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.qp import solve_quadratic
 from likewise.additive.solver import coarsened, solve
 from likewise.exceptions import InvalidTypeError
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 from likewise.metrics.table import TableMetric
@@ -36,8 +37,8 @@ def column_prices(model: Any, X: Any, y: Any, sample_weight: Any, cv: int | None
         people, y = clone(model)._read(X, y, metric)
         weights = check_sample_weight(sample_weight, len(people))
     n_folds = None if cv is None else check_count("cv", cv, min_value=2)
-    gains = weight_gains(model, people, y, weights)
     columns, names, rows = metric.bind(people.encoder), people.encoder.names, []
+    gains = weight_gains(model, columns, people, y, weights)
     matters: list[int] = np.flatnonzero(columns.matters).tolist()
     costs = {} if n_folds is None else _costs(model, people, y, weights, n_folds, matters)
     for i in matters:
@@ -58,7 +59,8 @@ def _costs(
     within = _held_out(model, metric, people, y, weights, folds)
     found = {}
     for i in matters:
-        losses = _held_out(model, _without(metric, people, i), people, y, weights, folds)
+        left = _without(metric, people, i) if len(matters) > 1 else None
+        losses = _held_out(model, left, people, y, weights, folds)
         shares = np.where(np.isnan(within - losses), 0.0, counts)
         shares = shares / shares.sum()
         change = np.nan_to_num(losses - within)
@@ -82,15 +84,14 @@ def with_gains(card: pd.DataFrame, prices: pd.DataFrame) -> pd.DataFrame:
 
 
 def weight_gains(
-    model: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None
+    model: Any, metric: BoundMetric, people: People, y: npt.NDArray[Any], weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """Gain in the training objective if a weight were 10% larger, to first order: of columns, and of blanks.
 
     The multiplier of a limit is the gain per unit of it. As the optimum is convex in the weights, the true gain of 10%
     is no larger.
     """
-    metric: Metric = model.guarantee_.metric
-    plan, options = Plan.of(metric, people.encoder, model.monotone, model.link_name), FitOptions.read(model)
+    plan, options = Plan.of(metric, model.monotone, model.link_name), FitOptions.read(model)
     problem = plan.objective(people, model.loss_of(y, people), weights, options)
     problem = coarsened(plan.with_penalties(problem, model.penalty_))
     x = solve(problem, constant(problem.layout, problem.best_constants()))
@@ -118,18 +119,20 @@ def _by_weight(layout: Layout, rows: Any, multipliers: FloatArray, x: FloatArray
 
 
 def _held_out(
-    model: Any, metric: Metric, people: People, y: npt.NDArray[Any], weights: FloatArray | None, folds: Any
+    model: Any, metric: Metric | None, people: People, y: npt.NDArray[Any], weights: FloatArray | None, folds: Any
 ) -> FloatArray:
-    """Brier score or squared error of each person, by a card that was fitted without them; NaN if there is none."""
+    """Brier score or squared error of each person, by a card fitted without them; NaN if there is none.
+
+    Without a metric, nothing may matter: the card is a constant.
+    """
     losses = np.full(len(y), np.nan)
-    matters = metric.bind(people.encoder).matters.any()
     for fold in np.unique(folds):
         out = folds == fold
         kept = np.flatnonzero(~out)
         some = None if weights is None else weights[kept]
         if model._classify and len(np.unique(y[kept])) < len(model.classes_):
             continue
-        if matters:
+        if metric is not None:
             card = model.with_metric(metric).set_params(penalty=model.penalty_)
             if not model._classify:
                 card.set_params(output_range=model.output_range_)

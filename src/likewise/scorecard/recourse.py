@@ -191,7 +191,7 @@ def changeable_columns(
     steps: Mapping[str, float],
 ) -> list[Column]:
     """The columns of a card that a person can change, with points for the class that `sign` turns them to."""
-    weights, found = scorer.guarantee.metric.bind(people.encoder), []
+    weights, found = scorer.model.metric, []
     for shape in scorer.model.shapes:
         i, name, levels = (
             shape.column,

@@ -17,7 +17,7 @@ from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN
 from likewise.kernel.evidence import Shape
-from likewise.kernel.schema import Encoder, People
+from likewise.kernel.schema import People
 from likewise.metrics.units import Unit
 from likewise.metrics.zero_weights import list_by_reason
 
@@ -67,10 +67,10 @@ def _signed(points: float) -> str:
 
 def scorecard_table(model: Any, outcome: Any) -> Scorecard:
     """One row per range of numbers, category and missing number."""
-    scorer, encoder, signs = model._scorer(), model.encoder_, model._signs(outcome)
+    scorer, signs = model._scorer(), model._signs(outcome)
     if isinstance(scorer, PointsScorer):
-        return _points_table(scorer, encoder)
-    rows = [row for shape in scorer.model.shapes for row in _rows(scorer, encoder, shape, signs)]
+        return _points_table(scorer)
+    rows = [row for shape in scorer.model.shapes for row in _rows(scorer, shape, signs)]
     return _card(rows, scorer)
 
 
@@ -80,36 +80,38 @@ def _card(rows: list[tuple[Any, ...]], scorer: AdditiveScorer) -> Scorecard:
     return card
 
 
-def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape) -> FloatArray:
+def allowed_rises(scorer: AdditiveScorer, shape: Shape) -> FloatArray:
     """Largest rise over each gap between knots that a shape may have, by its own weight and by the missing weight."""
     assert shape.knots is not None
-    weights = scorer.guarantee.metric.bind(encoder)
-    scale = scorer.unit * weights.scales[shape.column]
-    return np.asarray(np.minimum(scale * np.diff(shape.knots), allowed_range(scorer, encoder, shape)))
+    scale = scorer.unit * scorer.model.metric.scales[shape.column]
+    return np.asarray(np.minimum(scale * np.diff(shape.knots), allowed_range(scorer, shape)))
 
 
-def allowed_range(scorer: AdditiveScorer, encoder: Encoder, shape: Shape) -> float:
+def allowed_range(scorer: AdditiveScorer, shape: Shape) -> float:
     """Largest difference of points between two numbers: twice that allowed between a number and a missing one."""
     if shape.other is None:
         return np.inf
-    return 2 * scorer.unit * float(scorer.guarantee.metric.bind(encoder).missing[shape.column])
+    return 2 * scorer.unit * float(scorer.model.metric.missing[shape.column])
 
 
-def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatArray) -> Iterator[tuple[Any, ...]]:
-    weights, name = scorer.guarantee.metric.bind(encoder), encoder.names[shape.column]
-    levels, points = level_names(encoder, shape.column), signs @ shape.values
+def _rows(scorer: AdditiveScorer, shape: Shape, signs: FloatArray) -> Iterator[tuple[Any, ...]]:
+    metric = scorer.model.metric
+    name, levels, points = (
+        metric.schema.names[shape.column],
+        level_names(metric.schema, shape.column),
+        signs @ shape.values,
+    )
     if shape.knots is None:
         assert levels is not None
         assert shape.other is not None
-        allowed = scorer.unit * float(weights.scales[shape.column])
-        binds = binding_levels(points, allowed, weights.tables.get(shape.column))
+        allowed = scorer.unit * float(metric.scales[shape.column])
+        binds = binding_levels(points, allowed, metric.tables.get(shape.column))
         for level, value, held in zip(levels, points.tolist(), binds.tolist(), strict=True):
             yield name, _MISSING if level is None else str(level), value, value, allowed, held
         other = float(signs @ shape.other)
         yield name, _OTHER, other, other, allowed, False
         return
-    rises = allowed_rises(scorer, encoder, shape)
-    most = allowed_range(scorer, encoder, shape)
+    rises, most = allowed_rises(scorer, shape), allowed_range(scorer, shape)
     binds = np.abs(np.diff(points)) >= _NEARLY * rises
     flat = np.abs(np.diff(points)) <= _FLAT * rises
     names = _names(shape.knots, levels)
@@ -154,9 +156,9 @@ def _names(knots: FloatArray, levels: list[Any] | None) -> list[str]:
     return [f"{knot:.0f}" if knot == np.rint(knot) and abs(knot) < 1e15 else f"{knot:.15g}" for knot in knots]
 
 
-def _points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
+def _points_table(scorer: PointsScorer) -> Scorecard:
     """The card as a lender prints it: one row per line between knots, category and missing number."""
-    weights = scorer.guarantee.metric.bind(encoder)
+    weights, encoder = scorer.model.metric, scorer.model.metric.schema
     rows: list[tuple[Any, ...]] = [
         (BASE, "everybody", int(scorer.model.intercepts[0]), int(scorer.model.intercepts[0]), 0.0, False)
     ]

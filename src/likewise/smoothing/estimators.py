@@ -143,13 +143,15 @@ class _Smoothed(WrapsEstimator):
             other.set_params(estimator=KeptEstimator(self.estimator_, self.encoder_.raw_labels), augment=0)
         return other
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> SmoothedScorer:
+    def learn(
+        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
+    ) -> SmoothedScorer:
         """Choose the noise, fit the inner model, and choose how to average its votes."""
         given, people = people, in_order_of(self.estimator, people)
         n_draws = None if self.n_draws == "auto" else int(self.n_draws)
         epsilon, delta = float(self.epsilon), float(self.delta)
         state = check_random(self.random_state)
-        seed, columns, votes = seed_from(state), metric.bind(people.encoder), self._vote_spec()
+        seed, columns, votes = seed_from(state), metric.rebound(people.encoder), self._vote_spec()
         weighted, numeric = repeat_by_weight(people, weights), is_numeric(people, columns)
 
         def fit_noise(noise: Noise | type[Noise]) -> Perturbation:
@@ -157,7 +159,7 @@ class _Smoothed(WrapsEstimator):
 
         noise: Any = NOISES.get(self.noise, self.noise)  # type: ignore[arg-type]
         if isinstance(noise, Noise) and not noise.names:
-            noise = noise.bound_to(metric)  # type: ignore[arg-type]  # the names of X as it was given
+            noise = noise.bound_to(metric)  # the names of X as it was given
         sampling_noise = noise_for_sampling(metric.p)
         if self.noise == "auto":
             may_have_formula = n_draws is None and numeric

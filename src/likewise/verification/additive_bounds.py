@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,17 @@ import numpy as np
 from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
 from likewise.inspection.additive_scores import Curve, additive_scores
-from likewise.inspection.tree_ensembles import Tree
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, NumericDomain
+from likewise.verification.interaction_bounds import InteractionModel, Nodes
 from likewise.verification.outputs import softmax_of_rows
 from likewise.verification.softmax_bounds import SoftmaxProblem
-from likewise.verification.tree_problem import Cells, TreeProblem
 
-_MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # largest number, of all columns and of an exchanged one, that is enumerated
+_MOST_EXCHANGED = 100  # values of a column that are enumerated
 _MOST_CLASSES, _MOST_PAIRS = 6, 20_000  # classes whose sets are tried, and pairs of values of the exchanged columns
 _LARGEST_SCORE = 300.0  # differences of scores whose exponentials are finite
 _MANY = 512  # values between two candidates that are tried for a pair
+_CUTS = 129  # values at which a column of many numbers can be cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,38 +147,30 @@ def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float,
     return proven, a, b
 
 
-def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreeProblem, list[FloatArray]] | None:
-    """The same problem on a finite domain, as trees with a leaf for every value of a column.
+def as_tables(model: AdditiveModel, columns: Sequence[int]) -> InteractionModel | None:
+    """The same scores for a search over boxes of people; None if their columns have too many values.
 
     The closed form assumes that the other columns can take any sum within their range. Columns of few values, and rules
-    of the domain, may exclude some. None if the columns have too many values, or for other links.
-
-    Returns
-    -------
-    problem : TreeProblem
-    values : list of ndarray
-        Encoded values of each column, in the order of its cells.
+    of the domain, may exclude some.
     """
-    held = model.space.held
-    if model.curve is None or model.curve.name not in ("logistic", "identity"):
-        return None
-    sizes = [_size(each) for each in held]
-    if sum(sizes) > _MOST_VALUES or any(sizes[i] > _MOST_EXCHANGED for i in columns):
-        return None
-    values = [_every_value(model.space, i) for i in range(len(held))]
-    cells, trees = [], []
-    rows: list[tuple[int, int]] = []
-    for i, each in enumerate(values):
-        n, number = len(each), isinstance(held[i], NumericDomain)
-        ends = each if number else np.full(n, np.nan)
-        cells.append(Cells(each, ends, ends, np.eye(n, dtype=bool)[: n - 1], ordered=False))
-        trees.append(_chain(model.evaluate(i, each)[:, 0], len(rows)))
-        rows += [(i, row) for row in range(n - 1)]
-    share = 1.0 if model.curve.name == "logistic" else model.curve.steepest
-    trees = [replace(tree, values=tree.values * share) for tree in trees]
-    rounding = model.rounding * share
-    baseline, link = model.baseline * share, model.curve.name
-    return TreeProblem(cells, list(columns), trees, rows, baseline, link, rounding, rules=model.space.rules), values
+    ruled = {i for rule in model.space.rules for i in rule.terms}
+    nodes, tables = [], dict[tuple[int, ...], FloatArray]({(): model.baseline})
+    for i, (held, term) in enumerate(zip(model.space.held, model.terms, strict=True)):
+        few = isinstance(held, CategoricalDomain) or _size(held) <= _MOST_EXCHANGED
+        if few:
+            values = _every_value(model.space, i)
+        elif model.space.rules:
+            values = np.unique(np.concatenate([term.candidates, _between(model, i, _CUTS)]))  # a blank comes last
+        else:
+            return None
+        tables[(i,)] = model.evaluate(i, values)
+        corners = list(range(len(values)))
+        if model.curve is not None and (i not in ruled or not few):  # the link rises
+            corners = [int(tables[(i,)].argmin()), int(tables[(i,)].argmax())]
+        elif not few and i in columns:
+            return None
+        nodes.append(Nodes(values, 0 if few else int((~np.isnan(values)).sum()), corners, is_line=False))
+    return InteractionModel(model.space, nodes, tables, model.curve, model.rounding)
 
 
 def largest_excess(model: AdditiveModel, distance: Callable[[int, FloatArray, FloatArray], FloatArray]) -> float:
@@ -280,14 +272,14 @@ def _reach(model: AdditiveModel, row: FloatArray, free: Any, target: float) -> F
     return row
 
 
-def _between(model: AdditiveModel, column: int) -> FloatArray:
+def _between(model: AdditiveModel, column: int, n: int = _MANY) -> FloatArray:
     """Values between the candidates of a column of numbers, spread over its range."""
     held = model.space.held[column]
     if isinstance(held, CategoricalDomain):
         return np.empty(0)
     if held.step is None:
-        return np.linspace(held.low, held.high, _MANY)
-    places = np.unique(np.linspace(held.first, held.last, _MANY).astype(np.int64))
+        return np.linspace(held.low, held.high, n)
+    places = np.unique(np.linspace(held.first, held.last, n).astype(np.int64))
     return held.at(places)
 
 
@@ -295,7 +287,7 @@ def _size(held: NumericDomain | CategoricalDomain) -> int:
     """Number of values of a column; a huge number if it has no step."""
     if isinstance(held, CategoricalDomain):
         return len(held.values) + held.blank
-    return _MOST_VALUES + 1 if held.step is None else held.last - held.first + 1 + held.blank
+    return _MOST_EXCHANGED + 1 if held.step is None else held.last - held.first + 1 + held.blank
 
 
 def _every_value(space: InputSpace, column: int) -> FloatArray:
@@ -305,15 +297,3 @@ def _every_value(space: InputSpace, column: int) -> FloatArray:
         return space.codes(column)
     values = held.at(np.arange(held.first, held.last + 1))
     return np.append(values, np.nan) if held.blank else values
-
-
-def _chain(leaves: FloatArray, first: int) -> Tree:
-    """A tree that asks for one cell after the other, with a leaf for each."""
-    n = len(leaves) - 1
-    inner = np.arange(n)
-    left = np.concatenate([inner + n + 1, np.full(n + 1, -1)])
-    right = np.concatenate([inner + 1, np.full(n + 1, -1)])
-    test = np.concatenate([inner + first, np.full(n + 1, -1)])
-    # The last inner node's right child is the leaf of the last cell, which stands where the next one would.
-    values = np.concatenate([np.zeros(n), [leaves[-1]], leaves[:-1]])
-    return Tree(left.astype(np.int64), right.astype(np.int64), test.astype(np.int64), values[:, None])

@@ -19,7 +19,7 @@ from likewise.exceptions import UnprovableError
 from likewise.inspection.additive_scores import Curve, curve_of
 from likewise.inspection.feature_sources import Preprocessing
 from likewise.inspection.linear import IDENTITY, linear_scores_of
-from likewise.kernel.proof import Proof, by_boxes
+from likewise.kernel.proof import Pairs, Proof, Searched, by_boxes
 from likewise.verification.base import CodedRule, InputSpace
 from likewise.verification.domain import CategoricalDomain
 from likewise.verification.outputs import Outputs, softmax_of_rows
@@ -46,15 +46,18 @@ class Nodes:
         How many of them bound ranges of numbers; 0 if they are all the values there are.
     corners : list of int
         Nodes among which the extremes are.
+    is_line : bool
+        Whether the score is one line through all numbers, so that the ends of a range have its extremes.
     """
 
     values: FloatArray
     n_numbers: int
     corners: list[int]
+    is_line: bool = True
 
     def part(self, first: int, last: int) -> slice:
         """The nodes of a part of the column among which the extremes are."""
-        ends = self.n_numbers > 0 and first < last < self.n_numbers
+        ends = self.is_line and self.n_numbers > 0 and first < last < self.n_numbers
         return slice(first, last + 1, last - first if ends else 1)
 
     def filled(self, table: FloatArray, axis: int) -> FloatArray:
@@ -220,13 +223,13 @@ class _CornerBoxes:
     def _corners(self) -> IntArray:
         """Nodes of the exchanged columns, one row for each corner.
 
-        Under a rule a corner may be impossible where a value between corners is not: all values are taken, if they are
-        few enough.
+        Under a rule a corner may be impossible where a value between corners is not, and with several classes the worst
+        pair need not be at corners: all values are taken, if they are few enough.
         """
         nodes = [self.model.nodes[i] for i in self.exchanged]
         ruled = {i for rule in self.model.space.rules for i in rule.terms}
         every = [
-            range(len(each.values)) if i in ruled and not each.n_numbers else each.corners
+            range(len(each.values)) if (i in ruled or self.model.curve is None) and not each.n_numbers else each.corners
             for i, each in zip(self.exchanged, nodes, strict=True)
         ]
         for listed in (every, [each.corners for each in nodes]):
@@ -314,7 +317,11 @@ class _CornerBoxes:
         room = self.model.rounding * np.abs(self.outputs.directions).sum(axis=1)
         d, low, high, top = d + 2 * room, low - room, high + room, top + room
         if self.model.curve is None:
-            return float(self.outputs.largest(d[None], high[None], top[None])[0])
+            # Between corners the scores of the two people are others, but no two of them change by more. (The ends of
+            # a line of scores are the furthest apart, so that those of one number are enough.)
+            line = len(self.exchanged) == 1 and np.isfinite(self.model.nodes[self.exchanged[0]].values).all()
+            both = () if any(self.inside) and not line else (high[None], top[None])
+            return float(self.outputs.largest(d[None], *both)[0])
         return self.model.curve.rise(float(d[0]), float(low[0]), float(high[0]), float(top[0]))
 
     def spread(self, pair: tuple[int, int], box: Box) -> IntArray:
@@ -366,12 +373,17 @@ class _CornerBoxes:
         return np.asarray((self.model.curve.value(high) - self.model.curve.value(low))[:, 0])
 
 
-def prove_interactions(model: InteractionModel, exchanged: Sequence[int], limits: Limits) -> Proof:
-    """A search over pairs of corners, and boxes of the other columns."""
+def search_corners(model: InteractionModel, exchanged: Sequence[int], limits: Limits) -> tuple[Searched, Pairs]:
+    """A search over pairs of corners, and boxes of the other columns, with the best pair it found."""
     boxes = _CornerBoxes(model, exchanged)
-    searched = search_boxes(boxes, limits)
+    return search_boxes(boxes, limits), model.space.possible([boxes.pair])
+
+
+def prove_interactions(model: InteractionModel, exchanged: Sequence[int], limits: Limits) -> Proof:
+    """The bound of a linear model of products."""
+    searched, pairs = search_corners(model, exchanged, limits)
     how = (
         f"{counted(searched.n_boxes, 'box', 'boxes')} of people bounded for a sum of products of columns, which is "
         "linear in each number"
     )
-    return by_boxes(model.space.claim(exchanged), searched, how, model.space.possible([boxes.pair]))
+    return by_boxes(model.space.claim(exchanged), searched, how, pairs)

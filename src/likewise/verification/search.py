@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,6 +42,12 @@ class Limits:
     def gap(self) -> float:
         """Boxes are not cut for less: the other half is for rounding, and for outputs that are not quite the scores."""
         return self.tolerance / 2
+
+    @property
+    def half(self) -> Limits:
+        """Those of each of two searches."""
+        seconds = None if self.max_seconds is None else self.max_seconds / 2
+        return replace(self, max_seconds=seconds, max_boxes=self.max_boxes and max(1, self.max_boxes // 2))
 
 
 class Boxes(Protocol):

@@ -16,10 +16,10 @@ from likewise.inspection.linear import is_linear
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
 from likewise.kernel.metric import BoundMetric
-from likewise.kernel.proof import Proof, at_most, by_boxes, by_formula, unproven
+from likewise.kernel.proof import Proof, at_most, by_boxes, by_formula, noted, unproven
 from likewise.verification.additive_bounds import (
     AdditiveModel,
-    finite_problem,
+    as_tables,
     largest_change,
     largest_excess,
     largest_softmax,
@@ -27,7 +27,7 @@ from likewise.verification.additive_bounds import (
 )
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import NumericDomain
-from likewise.verification.interaction_bounds import InteractionModel, prove_interactions
+from likewise.verification.interaction_bounds import InteractionModel, prove_interactions, search_corners
 from likewise.verification.network_bounds import prove_network
 from likewise.verification.network_model import NetworkModel
 from likewise.verification.search import Limits
@@ -80,44 +80,40 @@ def prove_sum(space: InputSpace, columns: Sequence[int], limits: Limits) -> Proo
 
 
 def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
-    """The closed form and, if it is not attained and the domain is finite, a search over boxes."""
-    space, claim = model.space, model.space.claim(columns)
-    if model.curve is None:
-        return _prove_softmax(model, columns, limits)
-    size, a, b = largest_change(model, columns)
-    how = "closed form, as the score is a sum of functions of single columns"
+    """The closed form and, if it is not attained, a search: over scores for several classes, else over people."""
+    space, claim, several = model.space, model.space.claim(columns), model.curve is None
+    size, a, b = (largest_softmax if several else largest_change)(model, columns)
+    how = f"closed form, as the {'scores are sums' if several else 'score is a sum'} of functions of single columns"
     pairs = space.possible([(a, b)])
-    closed = by_formula(claim, size, how, pairs)
+    proof = by_formula(claim, size, how, pairs)
     if pairs and size - float(space.differences(a[None], b[None])[0]) <= limits.gap:
+        return proof
+    tables = as_tables(model, columns) if space.rules or not several else None
+    if several:
+        limits = limits.half if tables else limits
+        proof = _prove_softmax(model, columns, limits, proof)
+    try:
+        searched, more = search_corners(tables, columns, limits) if tables else (None, [])
+    except UnprovableError:  # too many combinations of values
+        searched = None
+    if searched is None:
+        return noted(proof, "; the rules of the domain were not used") if space.rules else proof
+    how += f", and {counted(searched.n_boxes, 'box', 'boxes')} of the domain"
+    return by_boxes(claim, at_most(searched, proof.proven), how, [*pairs, *more])
+
+
+def _prove_softmax(model: AdditiveModel, columns: Sequence[int], limits: Limits, closed: Proof) -> Proof:
+    """The closed form or, if closer: all people of the domain, or a search over the scores of the other columns."""
+    claim, problem = model.space.claim(columns), softmax_problem(model, columns)
+    exact = None if problem is None else problem.by_enumeration()
+    if problem is None or closed.proven is None:
         return closed
-    finite = finite_problem(model, columns)
-    if finite is None:
-        ignored = "; the rules of the domain were not used" if space.rules else ""
-        return by_formula(claim, size, how + ignored, pairs)
-    problem, values = finite
-    searched, *cells = bound_trees(problem, limits)
-    pair = [np.array([each[k] for each, k in zip(values, side, strict=True)]) for side in cells]
-    pairs = [*pairs, *space.possible([(pair[0], pair[1])])]
-    how += f", and {searched.n_boxes:,} boxes of the domain"
-    return by_boxes(claim, at_most(searched, size), how, pairs)
-
-
-def _prove_softmax(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
-    """The closed form for any scores, and a search over the scores that the other columns can give."""
-    space, claim = model.space, model.space.claim(columns)
-    size, a, b = largest_softmax(model, columns)
-    how = "closed form, as the scores are sums of functions of single columns"
-    ignored = "; the rules of the domain were not used" if space.rules else ""
-    pairs, problem = space.possible([(a, b)]), softmax_problem(model, columns)
-    if problem is None:
-        return by_formula(claim, size, how + ignored, pairs)
-    exact = problem.by_enumeration()
     if exact is not None:
         how = "all people of the domain were tried, by the parts of the scores"
-        return by_formula(claim, min(size, exact), how + ignored)
+        return by_formula(claim, min(closed.proven, exact), how)
     searched = bound_softmax(problem, limits)
-    how += f", and {counted(searched.n_boxes, 'box', 'boxes')} of their differences bounded"
-    return by_boxes(claim, at_most(searched, size), how + ignored, pairs)
+    how = f"{closed.how}, and {counted(searched.n_boxes, 'box', 'boxes')} of their differences bounded"
+    return by_boxes(claim, at_most(searched, closed.proven), how, closed.pairs)
 
 
 def prove_trees(

@@ -40,7 +40,7 @@ def compare(engine: Engine, sheet: Sheet, model: Any, a: Any, b: Any) -> dict[st
     """
     frame = pd.concat([_frame(engine, side) for side in (a, b)], ignore_index=True)
     rows = engine.encoder.encode(frame)
-    columns = sheet.metric.bind(engine.encoder)
+    columns = engine.bound(sheet)
     blank = np.isnan(rows)
     refused = [n for i, n in enumerate(engine.names) if blank[0, i] != blank[1, i] and np.isnan(columns.missing[i])]
     if refused:

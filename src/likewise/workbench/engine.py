@@ -22,6 +22,7 @@ from likewise.design.frontier import design_metric
 from likewise.design.joint import Costs
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.inspection.baselines import Task, categorical_columns, table_model
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People, TableEncoder
 from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
@@ -42,6 +43,7 @@ _TOLERANCE = 1e-9  # of a difference of scores, for rounding
 _WORST = 12  # violations that are shown
 _FIRST_SHAPES = 6
 _MAX_PRICED = 8000  # people on whom prices are measured at first
+SEEN = "The weights are chosen while these people are looked at, so what they cost is understated here."
 GUARANTEED, CONSTANT = "within these weights", "a constant"
 LINEAR, BOOSTING = "linear model, no guarantee", "boosting, no guarantee"
 
@@ -132,7 +134,7 @@ class Engine:
         self.costs = Costs.of(self.people.rows, np.full(len(X), 1 / len(X)), self.encoder.is_number)
         self.folds = (row_hashes(tuple(self.people.rows.T)) % np.uint64(N_FOLDS)).astype(np.int64)
         self.usable_folds = [k for k in range(N_FOLDS) if self._is_usable(k)]
-        self.pairs = PairSample.of(self.people.rows, self.encoder.is_number)
+        self.pairs = PairSample.of(self.people.rows)
         self.labels = {str(label): position for position, label in enumerate(X.index)}
         self.max_knots = max(3, min(_MAX_KNOTS, _ALL_KNOTS // X.shape[1]))
         self._penalties: dict[Any, float] = {}
@@ -249,13 +251,17 @@ class Engine:
                 self._penalties = {name: found.get(name, max(found.values())) for name in chosen}
             return self._penalties
 
-    def fit(self, metric: TableMetric, rows: Any = None) -> Any:
+    def bound(self, sheet: Sheet) -> BoundMetric:
+        """The metric of a sheet, for the columns of the table."""
+        return sheet.metric.bind(self.encoder)
+
+    def fit(self, metric: BoundMetric, rows: Any = None) -> Any:
         """A card within the metric; None if no column matters."""
-        matters = [self.names[i] for i in np.flatnonzero(metric.bind(self.encoder).matters)]
+        matters = [self.names[i] for i in np.flatnonzero(metric.matters)]
         if not matters:
             return None
         X, y = self.X, self.problem.y
-        card = self.estimator(metric, self.penalties(matters))
+        card = self.estimator(metric.description, self.penalties(matters))
         return card.fit(X, y) if rows is None else card.fit(X[rows], y[rows])
 
     def outputs(self, model: Any, people: pd.DataFrame) -> FloatArray:
@@ -321,7 +327,7 @@ class Engine:
         is_wanted : callable
             Asked between fits whether to go on.
         """
-        metric, predictions = sheet.metric, self._blank_predictions()
+        metric, predictions = self.bound(sheet), self._blank_predictions()
         pairs = self._of_pairs(sheet, metric)
         for count, fold in enumerate(self.usable_folds):
             out = self.folds == fold
@@ -373,12 +379,12 @@ class Engine:
             "n": int(measured.sum()),
             "of": len(measured),
             "pending": not references,
+            "caveat": SEEN,
         }
 
-    def mean_distance(self, metric: TableMetric) -> float:
+    def mean_distance(self, metric: BoundMetric) -> float:
         """Of two people drawn at random."""
-        columns = metric.bind(self.encoder)
-        return float(columns.scales @ self.costs.weights + np.nan_to_num(columns.missing) @ self.costs.missing)
+        return float(metric.scales @ self.costs.weights + np.nan_to_num(metric.missing) @ self.costs.missing)
 
     def scores_of_today(self, sheet: Sheet) -> tuple[str, FloatArray] | None:
         """Title and outputs of the model whose violations are shown: the given one, or boosting fitted to all."""
@@ -392,13 +398,17 @@ class Engine:
         known = self.known_references(sheet.locked).get(BOOSTING)
         return None if known is None or known.outputs is None else (self.fitted, known.outputs)
 
-    def _of_pairs(self, sheet: Sheet, metric: TableMetric) -> dict[str, Any]:
+    def _of_pairs(self, sheet: Sheet, metric: BoundMetric) -> dict[str, Any]:
         """Mean distance, share of pairs that are bound, and pairs that a model without a guarantee violates."""
         found: dict[str, Any] = {"mean_distance": self.mean_distance(metric), "bound_share": None, "today": None}
         if not len(self.pairs.a):
             return found
-        distances = self.pairs.distances(metric.bind(self.encoder))
-        found |= {"bound_share": float((distances < 1).mean()), "n_pairs": len(distances), "n_paired": self.pairs.n}
+        distances = self.pairs.distances(metric)
+        found |= {
+            "bound_share": float((distances < 1).mean()),
+            "n_pairs": len(distances),
+            "n_paired": len(self.pairs.people),
+        }
         today = self.scores_of_today(sheet)
         if today is None:
             return found

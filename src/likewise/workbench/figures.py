@@ -14,7 +14,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.kernel.metric import BoundMetric
 from likewise.selection.cross_validation import proper_losses
 
-_MAX_PAIRED, _MAX_CELLS = 700, 8_000_000  # people whose pairs are compared, and most numbers kept for it
+_MAX_PAIRED = 700  # people whose pairs are compared
 _OFTEN, _LOOKED_AT = 2, 2000  # how often a person may be in a case; pairs to choose from
 TITLES = {"classification": ("Brier score", "AUC"), "regression": ("squared error", "R²")}
 
@@ -102,48 +102,30 @@ def _r_squared(losses: FloatArray, of_constant: FloatArray) -> tuple[float | Non
 
 @dataclass(frozen=True, eq=False)
 class PairSample:
-    """All pairs of an even sample of people. With p = 1 their distances are linear in the weights.
+    """All pairs of an even sample of people.
 
     Attributes
     ----------
-    n : int
-        People.
+    people : ndarray of shape (n, n_columns)
+        Their rows of numbers.
     a, b : ndarray of shape (n_pairs,)
-        Their rows.
-    gaps_of_columns : ndarray of shape (n_pairs, n_columns)
-        Differences of numbers, 0 where one is missing; 1 for different categories.
-    apart : ndarray of shape (n_pairs, n_blank)
-        Whether exactly one of the two has the number, for columns in which somebody has none.
-    blank : ndarray of shape (n_blank,)
-        These columns.
+        The rows of each pair, in the table.
     """
 
-    n: int
+    people: FloatArray
     a: IntArray
     b: IntArray
-    gaps_of_columns: FloatArray
-    apart: FloatArray
-    blank: IntArray
 
     @classmethod
-    def of(cls, rows: FloatArray, is_number: npt.NDArray[np.bool_]) -> PairSample:
-        """Differences of every two people of the sample."""
-        fits = int(np.sqrt(2 * _MAX_CELLS / max(1, rows.shape[1])))
-        chosen = evenly_spaced(len(rows), min(_MAX_PAIRED, fits)) if len(rows) > 1 else np.arange(len(rows))
+    def of(cls, rows: FloatArray) -> PairSample:
+        """Every two people of the sample."""
+        chosen = evenly_spaced(len(rows), _MAX_PAIRED) if len(rows) > 1 else np.arange(len(rows))
         i, j = np.triu_indices(len(chosen), 1)
-        a, b = chosen[i], chosen[j]
-        gaps = np.empty((len(a), rows.shape[1]))
-        for column, number in enumerate(is_number):
-            x, y = rows[a, column], rows[b, column]
-            gaps[:, column] = np.nan_to_num(np.abs(x - y)) if number else x != y
-        blank = np.flatnonzero(np.isnan(rows).any(axis=0) & is_number)
-        apart = (np.isnan(rows[a][:, blank]) != np.isnan(rows[b][:, blank])).astype(np.float64)
-        return cls(len(chosen), a, b, gaps, apart, blank)
+        return cls(rows[chosen], chosen[i], chosen[j])
 
-    def distances(self, columns: BoundMetric) -> FloatArray:
+    def distances(self, metric: BoundMetric) -> FloatArray:
         """Distances of all pairs."""
-        missing = np.nan_to_num(columns.missing[self.blank])
-        return np.asarray(self.gaps_of_columns @ columns.scales + self.apart @ missing)
+        return metric.pairwise(self.people, self.people)[np.triu_indices(len(self.people), 1)]
 
     def varied(self, ordered: IntArray, n_pairs: int) -> list[int]:
         """The first `n_pairs` of some pairs, nobody in more than two of them."""

@@ -140,6 +140,7 @@ class Hub:
                 value += f", {second} {row['second']:.3f} ± {row['second_se']:.2g}"
             found[f"{row['title']}, {figures['n']:,} people held out"] = value
         found["mean distance of two people"] = f"{result['mean_distance']:.3g}"
+        found["what this costs"] = figures["caveat"]
         if result["bound_share"] is not None:
             found["pairs that are bound (distance below 1)"] = f"{result['bound_share']:.1%}"
         return found
@@ -254,7 +255,7 @@ class Hub:
         """Two people, under the present weights."""
         sheet, result = self.session.sheet, self.result
         fresh = result is not None and result["event"] == self.session.last_change
-        model = result["model"] if fresh and result is not None else self.engine.fit(sheet.metric)
+        model = result["model"] if fresh and result is not None else self.engine.fit(self.engine.bound(sheet))
         return as_json(compare(self.engine, sheet, model, given.get("a"), given.get("b")))
 
     def side_by_side(self, given: dict[str, Any]) -> dict[str, Any]:

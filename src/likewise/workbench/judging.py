@@ -93,7 +93,7 @@ class Judging:
             return None
         X, sheet = self._people(), self.session.sheet
         start = sheet.metric if near else None
-        if near and not sheet.metric.bind(self.engine.encoder).matters.any():
+        if near and not self.engine.bound(sheet).matters.any():
             raise InvalidInputError("No column has a weight yet to stay close to. Take the middle of the ranges.")
         if start is None and all(row["kind"] == CLOSER for row in rows):
             raise InvalidInputError("Comparisons alone fix ratios of weights, not their size. Answer one in points.")

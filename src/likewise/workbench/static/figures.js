@@ -49,7 +49,7 @@ function showBeside(figures, digits) {
     svg("circle", { class: own ? "own" : row.guarantee ? "kept" : "free", cx: place(row.loss), cy: 9, r: 5 }));
   const people = figures.n === figures.of ? "each of " + whole(figures.n) + " people held out once" : whole(figures.n) + " people held out so far, of " + whole(figures.of);
   put(byId("beside"), el("div", { class: "scroll" }, el("table", { class: "costs" },
-    el("caption", { class: "small" }, "On " + people + (figures.pending ? "; models without a guarantee are being measured" : "")),
+    el("caption", { class: "small" }, "On " + people + (figures.pending ? "; models without a guarantee are being measured" : "") + ". " + figures.caveat),
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Model"), el("th", { scope: "col", class: "plot-cell" }, el("span", { class: "hidden" }, "Picture")), el("th", { scope: "col", class: "num" }, figures.titles[0]), el("th", { scope: "col", class: "num" }, figures.titles[1]))),
     el("tbody", {}, rows.map((row, k) => el("tr", { class: k === 0 ? "own" : "" },
       el("th", { scope: "row" }, row.title), el("td", { class: "plot-cell" }, dots(row, k === 0)),
