@@ -2,7 +2,6 @@
 
 import pickle
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -155,17 +154,6 @@ def test_with_metric_keeps_what_a_noise_was_told():
     assert other.noise == Splitting.for_metric(METRIC.scaled(2), steps=[0.5, 0, 0])
 
 
-def test_columns_that_must_not_matter_are_not_needed_at_prediction():
-    people = pd.DataFrame({"age": [30, 40, 50, 60], "race": list("xyxy"), "job": list("abab"), "pay": [1.0, 2, 3, 4]})
-    metric = TableMetric({"age": 0.05, "pay": 0}, {"race": 0, "job": 0.2})
-    model = SmoothedClassifier(lambda rows: (rows["age"] > 45).to_numpy().astype(int), metric=metric, n_draws=100)
-    scores = model.fit(people, [0, 1, 0, 1]).predict_proba(people)
-    np.testing.assert_array_equal(model.predict_proba(people[["age", "job"]]), scores)
-    np.testing.assert_array_equal(model.predict_proba(people[["age", "job", "pay"]]), scores)
-    with pytest.raises(ValueError, match="X must have the column 'job'"):
-        model.predict_proba(people[["age", "race"]])
-
-
 def test_integer_column_names_work():
     people = pd.DataFrame(X, columns=[0, 1, 2])
     numbers = TableMetric({0: 0.5, 1: 0.25, 2: 0.0})
@@ -177,22 +165,6 @@ def test_integer_column_names_work():
     ).shape == (120,)
 
 
-@pytest.mark.parametrize("names", [[0, 1], ["b", "a"]])
-def test_columns_are_matched_by_name(names):
-    people = pd.DataFrame(X[:, :2], columns=names)
-    turned = people[names[::-1]]
-    weights = {names[1]: 0.1, names[0]: 0.5}  # in the other order
-    make = partial(SmoothedClassifier, DecisionTreeClassifier(random_state=0), n_draws=50, random_state=0)
-    model = make(metric=WeightedLp(weights)).fit(people, Y)
-    same = make(metric=WeightedLp([0.5, 0.1])).fit(people.to_numpy(), Y)
-    np.testing.assert_array_equal(model.predict_proba(people), same.predict_proba(people.to_numpy()))
-    np.testing.assert_array_equal(model.predict_proba(turned), model.predict_proba(people))
-    swapped = turned.set_axis(names, axis=1)  # the control: other names are other columns
-    assert (model.predict_proba(swapped) != model.predict_proba(people)).any()
-    with pytest.raises(ValueError, match="X must have the columns of the metric"):
-        model.predict_proba(people.rename(columns={names[0]: "other"}))
-
-
 @pytest.mark.parametrize("metric", [WeightedLp({"a": 0.5, "b": 0.1}), TableMetric({"a": 0.5, "b": 0.1})])
 def test_a_frozen_model_is_asked_by_name_whatever_the_order_in_fit(metric):
     people = pd.DataFrame(X[:, :2], columns=["a", "b"])
@@ -202,18 +174,6 @@ def test_a_frozen_model_is_asked_by_name_whatever_the_order_in_fit(metric):
         for given in (people, people[["b", "a"]])
     ]
     np.testing.assert_array_equal(*scores)
-
-
-def test_hidden_columns_may_be_missing_or_absent_whatever_the_model_takes():
-    people = pd.DataFrame({"a": X[:, 0], "h": X[:, 1]})
-    metric = TableMetric({"a": 0.2, "h": 0.0})
-    for inner in (FrozenEstimator(LogisticRegression().fit(people.to_numpy(), Y)), DecisionTreeClassifier()):
-        model = SmoothedClassifier(inner, metric=metric, random_state=0).fit(people, Y)
-        scores = model.predict_proba(people)
-        assert np.isfinite(scores).all()
-        np.testing.assert_array_equal(model.predict_proba(people.assign(h=np.nan)), scores)
-        np.testing.assert_array_equal(model.predict_proba(people[["a"]]), scores)
-        np.testing.assert_array_equal(model.decide(people[["a"]], 0), model.decide(people, 0))
 
 
 def test_a_hidden_column_keeps_its_gaps_in_the_background():

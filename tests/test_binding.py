@@ -15,15 +15,12 @@ from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
     FunctionMetric,
-    Gaussian,
     LipschitzClassifier,
     MahalanobisMetric,
     ProjectedClassifier,
     RecalibratedClassifier,
     SmoothedClassifier,
-    Splitting,
     TableMetric,
-    ThresholdDecision,
     WeightedLp,
 )
 from likewise.exceptions import FileError, InvalidInputError
@@ -77,47 +74,10 @@ KINDS = {
     "projected": lambda metric, inner: ProjectedClassifier(inner, metric=metric, random_state=0),
     "network": lambda metric, inner: LipschitzClassifier(metric, n_steps=50, random_state=0),
 }
-WRAPPERS = {
-    "alone": lambda model: model,
-    "threshold, recalibrated": lambda model: ThresholdDecision(
-        RecalibratedClassifier(model, cv=2, random_state=0), width=0.5
-    ),
-}
 # A Mahalanobis distance has no formula under smoothing, and takes many draws without `n_draws`.
 POSSIBLE = [(kind, metric) for kind in KINDS for metric in ("weighted", "mahalanobis")]
 POSSIBLE.remove(("smoothed", "mahalanobis"))
 POSSIBLE += [("projected", "function"), ("projected", "function of tables")]
-
-
-@pytest.mark.parametrize("wrapper", WRAPPERS)
-@pytest.mark.parametrize(("kind", "metric"), POSSIBLE)
-@pytest.mark.parametrize("inner", ["frozen in another order", "fitted here"])
-def test_an_unnamed_metric_is_about_the_columns_as_they_were_given(kind, metric, wrapper, inner, tmp_path):
-    X, y = people()
-    estimator = frozen() if inner.startswith("frozen") else LogisticRegression(C=100)
-    model = WRAPPERS[wrapper](KINDS[kind](METRICS[metric], estimator)).fit(X, y)
-    new = people(60, 1)[0]
-    given = true_distances(new) * (2 if wrapper.startswith("threshold") else 1)
-    asked = [new, new[["a", "b"]]]
-    if metric != "function of tables":
-        asked.append(new.to_numpy())
-    for table in asked:
-        assert excess(model, table, given) <= 1e-9
-        # The metric of the guarantee is about the same columns.
-        np.testing.assert_allclose(model.guarantee_.metric.pairwise(table), given, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(model.predict_proba(new), model.predict_proba(new[["a", "b"]]))
-    np.testing.assert_array_equal(model.feature_names_in_, ["b", "a"])
-    if not metric.startswith("function"):
-        save_model(model, tmp_path / "model.skops")
-        loaded = load_model(tmp_path / "model.skops")
-        np.testing.assert_array_equal(loaded.predict_proba(new[["a", "b"]]), model.predict_proba(new))
-        np.testing.assert_allclose(loaded.guarantee_.metric.pairwise(new[["a", "b"]]), given, rtol=0, atol=1e-12)
-
-
-def test_control_the_other_order_is_found_out():
-    X, y = people()
-    model = ProjectedClassifier(frozen(), metric=WeightedLp(SCALES[::-1]), random_state=0).fit(X, y)
-    assert excess(model, X, true_distances(X)) > 0.2
 
 
 @pytest.mark.parametrize("kind", ["smoothed", "projected"])
@@ -134,44 +94,11 @@ def test_a_frozen_model_is_asked_in_its_own_order(kind):
         KINDS[kind](WeightedLp([9.0, 5.0]), frozen()).fit(X.rename(columns={"a": "x"}), y)
 
 
-@pytest.mark.parametrize("metric", ["weighted", "mahalanobis", "function"])
-def test_a_frozen_model_within_a_metric_keeps_its_order_in_wrappers(metric):
-    X, y = people()
-    inner = KINDS["projected"](METRICS[metric], LogisticRegression(C=100)).fit(X, y)
-    turned, new = X[["a", "b"]], people(60, 1)[0]
-    wrapped = ThresholdDecision(FrozenEstimator(inner), width=0.5)
-    if metric == "function":  # it takes its columns by position
-        with pytest.raises(InvalidInputError, match="in this order"):
-            wrapped.fit(turned, y)
-        turned = X
-    wrapped.fit(turned, y)
-    rows = new[list(turned.columns)].to_numpy()
-    for asked in (new, new[["a", "b"]], rows):
-        assert excess(wrapped, asked, 2 * true_distances(new)) <= 1e-9
-        np.testing.assert_allclose(
-            wrapped.guarantee_.metric.pairwise(asked), 2 * true_distances(new), rtol=0, atol=1e-12
-        )
-
-
 NAMED = {
     "weighted": WeightedLp({"b": 0.0, "a": 0.3}),
     "mahalanobis": MahalanobisMetric([SCALES], feature_names=["b", "a"]),
     "function": FunctionMetric(weighted, feature_names=["b", "a"]),
 }
-
-
-@pytest.mark.parametrize("metric", NAMED)
-def test_a_named_metric_fitted_to_an_array_lends_it_its_names(metric):
-    X, y = people()
-    model = KINDS["projected"](NAMED[metric], LogisticRegression(C=100)).fit(X.to_numpy(), y)
-    new = people(60, 1)[0]
-    for asked in (new, new[["a", "b"]], new.to_numpy()):
-        assert excess(model, asked, true_distances(new)) <= 1e-9
-    with pytest.raises(InvalidInputError, match="must have the columns"):
-        model.predict_proba(new.rename(columns={"a": "x"}))
-    assert model.guarantee_.bound_metric.is_of(NAMED[metric])
-    assert model.guarantee_.bound_metric.is_of(METRICS[metric])
-    assert not model.guarantee_.bound_metric.is_of(NAMED[metric].scaled(2))
 
 
 def test_names_in_another_order_than_the_columns():
@@ -194,19 +121,6 @@ def test_integer_names():
     inner = FrozenEstimator(AdditiveClassifier(WeightedLp([0.3, 9.0])).fit(X[[0, 1]], y))
     turned = KINDS["projected"](WeightedLp([9.0, 9.0]), inner).fit(X, y)
     assert np.abs(turned.predict_proba(X)[:, 1] - inner.predict_proba(X)[:, 1]).mean() < 0.05
-
-
-@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
-@pytest.mark.parametrize("metric", METRICS)
-def test_other_tables(metric, kind):
-    X, y = people()
-    turn = pytest.importorskip("polars").from_pandas if kind == "polars" else None
-    if turn is None:
-        turn = pytest.importorskip("pyarrow").Table.from_pandas
-    model = KINDS["projected"](METRICS[metric], frozen()).fit(turn(X), y)
-    for asked in (turn(X), turn(X[["a", "b"]])):
-        assert excess(model, asked, true_distances(X)) <= 1e-9
-        np.testing.assert_allclose(model.guarantee_.metric.pairwise(asked), true_distances(X), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -320,20 +234,6 @@ def test_a_fit_from_dask_learns_orders(kind):
     assert model.encoder_ == here.encoder_
 
 
-@pytest.mark.parametrize("metric", [WeightedLp([0.05, 0.3]), WeightedLp({"a": 0.3, "b": 0.05})])
-def test_a_fit_from_dask_learns_names(metric):
-    dd = pytest.importorskip("dask.dataframe")
-    X, y = people()
-    frame = dd.from_pandas(X.assign(y=y), npartitions=3)
-    model = AdditiveClassifier(metric, penalty=1e-3).fit(frame[["b", "a"]], frame["y"])
-    here = AdditiveClassifier(metric, penalty=1e-3).fit(X, y)
-    assert model.guarantee_.metric == here.guarantee_.metric
-    assert model.encoder_ == here.encoder_
-    for asked in (X, X[["a", "b"]], X.to_numpy()):
-        np.testing.assert_array_equal(model.predict_proba(asked), here.predict_proba(asked))
-        assert excess(model, asked, model.guarantee_.metric.pairwise(asked)) <= 1e-9
-
-
 # -- what scores depend on, and bases ----------------------------------------------------------------------------------
 
 
@@ -385,11 +285,3 @@ def test_a_teacher_is_asked_in_its_own_order():
         for table in (X, X[["a", "b"]])
     )
     np.testing.assert_allclose(turned.predict_proba(X), here.predict_proba(X), rtol=0, atol=0.01)
-
-
-@pytest.mark.parametrize("noise", [Gaussian, Splitting])
-def test_a_noise_object_around_a_frozen_model_in_another_order(noise):
-    X, y = people()
-    made = noise.for_metric(WeightedLp(SCALES))
-    model = SmoothedClassifier(frozen(), noise=made, n_draws=60, random_state=0).fit(X, y)
-    assert excess(model, X, true_distances(X)) <= 1e-9

@@ -72,42 +72,11 @@ def test_a_named_metric_in_another_order_than_the_columns(name):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_control_weights_by_position_are_found_out():
-    X, y = people()
-    by_position = WeightedLp(METRIC.weights)
-    assert largest_excess(card(by_position).fit(X, y), X, METRIC) > 0.1
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_the_metric_of_a_guarantee_knows_the_columns_that_the_model_was_fitted_to():
-    X, y = people()
-    unnamed = card(WeightedLp([0.0, 1.0, 0.4])).fit(X, y)
-    turned = people(60, 1)[0][["c", "a", "b"]]
-    assert largest_excess(unnamed, turned, unnamed.guarantee_.metric) <= 1e-9
-    from_array = card(WeightedLp({"a": 0.0, "b": 1.0, "c": 0.4})).fit(X.to_numpy(), y)
-    assert largest_excess(from_array, turned, from_array.guarantee_.metric) <= 1e-9
-    with pytest.raises(InvalidInputError, match="must have the columns"):
-        from_array.predict_proba(turned.rename(columns={"a": "x"}))
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_a_frozen_base_in_another_order_is_refused():
     X, y = people()
     base = FrozenEstimator(card().fit(X[["b", "a", "c"]], y))
     with pytest.raises(InvalidInputError, match=r"base must have the columns of X, .*, in this order"):
         ProjectedClassifier(LogisticRegression(), metric=METRIC, base=base).fit(X, y)
-
-
-def test_ordered_categories_are_in_the_order_of_the_training_data():
-    order = ["low", "middle", "high"]
-    rng = np.random.default_rng(0)
-    grade = pd.Categorical(rng.choice(order, 300), categories=order, ordered=True)
-    y = (np.asarray(grade.codes) + rng.normal(0, 0.3, 300) > 1).astype(int)
-    model = card(TableMetric({"grade": 0.1})).fit(pd.DataFrame({"grade": grade}), y)
-    assert model.guarantee_.metric.order == {"grade": ("low", "middle", "high")}
-    two = pd.DataFrame({"grade": pd.Categorical(["low", "high"], categories=["low", "high"], ordered=True)})
-    assert largest_excess(model, two, model.guarantee_.metric) <= 1e-9
-    assert largest_excess(model, two, TableMetric({"grade": 0.1})) > 0.05  # the control: by the dtype, one step
 
 
 @pytest.mark.filterwarnings("ignore")

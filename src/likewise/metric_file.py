@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
@@ -47,6 +47,16 @@ ORIGIN_NOTES = {
     "scaled_by": "all distances, since then",
     **{key: reason.note for key, reason in ZERO_REASONS.items()},
     "written": "changes with the weights, and shows whether people have edited them",
+}
+_TEXT = (lambda value: isinstance(value, str), "text")
+_COLUMNS = (lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value), "a list of columns")
+_ORIGIN_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {  # but for the date; true and false are no numbers
+    "source": (lambda value: value in SOURCES, f"one of {', '.join(SOURCES)}"),
+    "scaled_by": (lambda value: type(value) in (int, float) and 0 < value < float("inf"), "a positive number"),
+    "people": (lambda value: type(value) is int and value >= 1, "a number of people, at least 1"),
+    "kept_apart": (lambda value: type(value) is float and 0 < value < 1, "a share between 0 and 1"),
+    **dict.fromkeys(("how", "rows", "written"), _TEXT),
+    **dict.fromkeys(ZERO_REASONS, _COLUMNS),
 }
 WEIGHT_SECTIONS = ("numeric", "categorical", "missing")
 CATEGORY_SECTIONS = ("order", "groups", "distances")
@@ -383,16 +393,12 @@ class _Sections:
 
     def _find_bad_column(self, given: dict[str, Any]) -> None:
         """Validate one column at a time, so that the error can name its line."""
-        for section in WEIGHT_SECTIONS:
+        weighted: dict[str, Any] = {part: given.get(part, {}) for part in ("numeric", "categorical")}
+        for section in (*WEIGHT_SECTIONS, *CATEGORY_SECTIONS):
             for column, value in given.get(section, {}).items():
-                alone = {} if section == "categorical" else {"numeric": {column: 1.0}}
-                try:
-                    TableMetric(**alone | {section: {column: value}})
-                except (TypeError, ValueError) as error:
-                    self.refuse(section, column, str(error))
-        for section in CATEGORY_SECTIONS:
-            for column, value in given.get(section, {}).items():
-                known: dict[str, Any] = {part: given.get(part, {}) for part in ("numeric", "categorical")}
+                known = weighted
+                if section in WEIGHT_SECTIONS:
+                    known = {} if section == "categorical" else {"numeric": {column: 1.0}}
                 try:
                     TableMetric(**known | {section: {column: value}})
                 except (TypeError, ValueError) as error:
@@ -428,32 +434,13 @@ class _Sections:
         for key, value in given.items():
             if key not in ORIGIN_NOTES:
                 self.refuse("origin", key, f"unknown entry {key!r}; use {', '.join(ORIGIN_NOTES)}.")
-            if key == "scaled_by":
-                if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-                    self.refuse("origin", key, f"scaled_by must be a positive number; got {value!r}.")
-                found[key] = float(value)
-            elif key == "source":
-                if value not in SOURCES:
-                    self.refuse("origin", key, f"source must be one of {', '.join(SOURCES)}; got {value!r}.")
-                found[key] = value
-            elif key == "date":
+            if key == "date":
                 found[key] = self._date(value)
-            elif key == "people":
-                if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                    self.refuse("origin", key, f"people must be a number of people, at least 1; got {value!r}.")
-                found[key] = value
-            elif key == "kept_apart":
-                if not isinstance(value, float) or not 0 < value < 1:
-                    self.refuse("origin", key, f"kept_apart must be a share between 0 and 1; got {value!r}.")
-                found[key] = value
-            elif key in ("how", "rows", "written"):
-                if not isinstance(value, str):
-                    self.refuse("origin", key, f"{key} must be text; got {value!r}.")
-                found[key] = value
-            else:
-                if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-                    self.refuse("origin", key, f"{key} must list columns; got {value!r}.")
-                found[key] = tuple(value)
+                continue
+            holds, what = _ORIGIN_RULES[key]
+            if not holds(value):
+                self.refuse("origin", key, f"{key} must be {what}; got {value!r}.")
+            found[key] = tuple(value) if isinstance(value, list) else value
         weights, hidden = {**metric.numeric, **metric.categorical}, set(metric.hidden)
         for name in found.get("protected", ()):
             if name in weights and name not in hidden:

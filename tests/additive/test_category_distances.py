@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -13,14 +12,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from likewise import (
     AdditiveClassifier,
-    AdditiveRegressor,
     LipschitzClassifier,
     SmoothedClassifier,
     TableMetric,
     attack,
-    audit,
-    load_model,
-    save_model,
 )
 from likewise.additive.shapes import constrain
 from likewise.exceptions import InvalidInputError
@@ -64,21 +59,6 @@ def test_no_two_levels_differ_by_more_than_their_distance(shape):
     assert (gaps <= allowed).all()
     if table[table > 0].min() < 1:  # effects are strong within groups, and cancel between them
         assert (gaps[allowed > 0] / allowed[allowed > 0]).max() > 0.99
-
-
-@pytest.mark.parametrize("shape", [{"groups": GROUPS}, {"distances": LINE}])
-def test_all_pairs_of_a_small_world_are_within_the_distance(shape):
-    X, y = strong_effects()
-    metric = TableMetric({"age": 0.01}, {"job": 0.3}, **shape)
-    model = AdditiveClassifier(metric).fit(X, y)
-    world = pd.DataFrame(product([20.0, 33.0, 60.0], [*JOBS, "pilot", "stranger", None]), columns=["age", "job"])
-    h, D = model.predict_proba(world)[:, 1], metric.pairwise(world)
-    assert (np.abs(np.subtract.outer(h, h)) <= np.tanh(D) + 1e-12).all()
-    result = audit(model, world, metric)
-    assert result.n_violations == 0
-    # Under a metric without a shape, it would not be: the shape is what is enforced.
-    loose = AdditiveClassifier(TableMetric({"age": 0.01}, {"job": 0.3})).fit(X, y)
-    assert audit(loose, world, metric).n_violations > 0
 
 
 def test_a_category_that_nobody_had_is_near_its_group():
@@ -138,40 +118,6 @@ def test_a_level_beyond_its_distance_is_seen():
     none = of_parts(np.array([0.5]), np.array([False]), np.array([np.nan]), 1.0, {0: table * (table != 0.2)})
     equal = SumOfShapes(none, np.zeros(1), (Shape(0, None, np.array([[0.0, 1e-9]]), np.zeros(1)),), 40)
     assert equal.used(4.0)[0] > 1
-
-
-def test_regression_and_several_classes():
-    X, y = strong_effects()
-    metric = TableMetric({"age": 0.01}, {"job": 0.3}, distances=LINE)
-    z = np.where(y == "yes", 80.0, 20.0)
-    model = AdditiveRegressor(metric, output_range=(0, 100)).fit(X, z)
-    assert audit(model, X, metric, output_range=(0, 100)).n_violations == 0
-    several = AdditiveClassifier(metric).fit(X, np.where(X["job"].eq("clerk"), "a", y))
-    assert audit(several, X, metric).n_violations == 0
-
-
-def test_an_order_from_text_is_enforced_step_by_step():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"grade": rng.choice(["low", "middle", "high"], 500)})
-    y = rng.random(500) < X["grade"].map({"low": 0.05, "middle": 0.9, "high": 0.5})
-    metric = TableMetric({"grade": 0.1}, order={"grade": ["low", "middle", "high"]})
-    model = AdditiveClassifier(metric).fit(X, y)
-    world = pd.DataFrame({"grade": ["low", "middle", "high"]})
-    h = model.predict_proba(world)[:, 1]
-    assert (np.abs(np.subtract.outer(h, h)) <= metric.pairwise(world) + 1e-12).all()
-    assert h[1] - h[0] > 0.09
-
-
-def test_a_model_survives_its_file_and_the_order_of_rows(tmp_path):
-    X, y = strong_effects(200)
-    metric = TableMetric({"age": 0.01}, {"job": 0.3}, groups=GROUPS)
-    model = AdditiveClassifier(metric).fit(X, y)
-    save_model(model, tmp_path / "model.likewise")
-    again = load_model(tmp_path / "model.likewise")
-    assert again.guarantee_.metric == metric
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(model.predict_proba(X.iloc[[3]]), model.predict_proba(X)[[3]])
-    np.testing.assert_array_equal(model.predict_proba(X[::-1])[::-1], model.predict_proba(X))
 
 
 @pytest.mark.parametrize("kind", ["a network", "smoothing"])

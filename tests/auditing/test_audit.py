@@ -10,7 +10,6 @@ from sklearn.svm import LinearSVC
 
 from engines import with_both
 from likewise import (
-    SmoothedClassifier,
     SmoothedRegressor,
     TableMetric,
     WeightedLp,
@@ -249,14 +248,6 @@ def test_regression_is_in_units_of_the_output():
     result = audit(model, X, metric.scaled(0.5))
     assert result.max_excess > 1e5
     assert result.max_ratio == pytest.approx(2, rel=0.2)
-
-
-def test_smoothed_models_keep_their_guarantee_and_their_inner_models_do_not():
-    metric = WeightedLp([0.4, 0.4, 0.4])
-    inner = RandomForestClassifier(5, random_state=0)
-    model = SmoothedClassifier(inner, metric=metric, n_draws=2000, random_state=0).fit(X, Y > 0)
-    assert audit(model, X, metric, tolerance=model.guarantee_.epsilon).n_violations == 0
-    assert audit(model.estimator_, X, metric, tolerance=model.guarantee_.epsilon).n_violations > 0
 
 
 def test_a_smoothed_regressor_is_measured_in_its_own_range():

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import manhattan_distances
-from sklearn.tree import DecisionTreeClassifier
 
-from likewise import FunctionMetric, InvalidInputError, ProjectedClassifier, ProjectedRegressor, WeightedLp, audit
+from likewise import FunctionMetric, InvalidInputError, WeightedLp, audit
 from likewise.auditing import audit as violations
 
 RNG = np.random.default_rng(0)
@@ -75,18 +74,6 @@ def test_tables_are_audited_by_functions_of_tables():
     assert list(listed) == list(expected)
     assert found.n_violations == 4
     assert found.violations["differs"][0] == "age: 30 / 50, town: a / missing"
-
-
-def test_a_projected_model_keeps_a_function_and_the_model_inside_does_not():
-    metric = FunctionMetric(l1)
-    tree = DecisionTreeClassifier(random_state=0).fit(X, Y)
-    model = ProjectedClassifier(DecisionTreeClassifier(random_state=0), metric=metric, random_state=0).fit(X, Y)
-    assert audit(model, X, metric).n_violations == 0
-    assert audit(tree, X, metric).n_violations > 100  # the control
-    numbers = ProjectedRegressor(lambda rows: 3 * np.sin(9 * rows[:, 0]), metric=metric, output_range=(-3, 3)).fit(
-        X, X[:, 0]
-    )
-    assert audit(numbers, X, metric).n_violations == 0
 
 
 def test_what_cannot_be_asked_about_every_pair_says_what_to_do(monkeypatch, tmp_path):

@@ -1,7 +1,6 @@
 """Calibration that keeps the promise, through the public interface."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import expit, logit, ndtr
 from sklearn.base import clone
@@ -20,11 +19,9 @@ from likewise import (
     ProjectedClassifier,
     RecalibratedClassifier,
     SmoothedClassifier,
-    TableMetric,
     WeightedLp,
     audit,
 )
-from likewise.io import load_model, save_model
 
 
 @parametrize_with_checks([RecalibratedClassifier(AdditiveClassifier(max_knots=4, penalty=0.01))])
@@ -111,35 +108,6 @@ def test_it_is_fitted_on_people_held_out():
     assert np.ptp(flattered.predict_proba(X)[:, 1]) > 0.9
 
 
-@pytest.mark.parametrize(
-    ("inner", "level"),
-    [
-        (SmoothedClassifier(LogisticRegression(), metric=METRIC, noise="splitting"), "deterministic"),
-        (SmoothedClassifier(LogisticRegression(), metric=METRIC, noise="laplace", n_draws=400), "sampled"),
-        (ProjectedClassifier(LogisticRegression(), metric=METRIC, base=0.5), "exact"),
-        (AdditiveClassifier(METRIC, link="probit", penalty=0.01), "exact"),
-        (AdditiveClassifier(METRIC, link="clip", penalty=0.01), "exact"),
-    ],
-)  # fmt: skip
-def test_every_method_can_be_recalibrated(inner, level, tmp_path):
-    X, y = two_kinds(500)
-    model = RecalibratedClassifier(inner, cv=2, random_state=0).fit(X, y)
-    promise = model.guarantee_
-    assert promise.level == level
-    assert promise.epsilon == pytest.approx(model.estimator_.guarantee_.epsilon)
-    assert audit(model, X, METRIC, tolerance=promise.epsilon + 1e-9).n_violations == 0
-    assert np.ptp(model.predict_proba(X)[:, 1]) > 0.2
-    certificate = model.certify(X[:20])
-    assert (certificate.lower <= certificate.estimate + 1e-12).all()
-    assert (certificate.estimate <= certificate.upper + 1e-12).all()
-    assert (certificate.upper > certificate.lower).any() == (level == "sampled")
-    chances = model.predict_proba(np.tile(X[:1], (20_000, 1)))[0, 1]
-    drawn = model.decide(np.tile(X[:1], (20_000, 1)), random_state=0).mean()
-    assert abs(drawn - chances) < 5 * np.sqrt(0.25 / 20_000)  # five standard deviations: 6e-7
-    save_model(model, tmp_path / "model.skops")
-    np.testing.assert_array_equal(load_model(tmp_path / "model.skops").predict_proba(X), model.predict_proba(X))
-
-
 def half_space(rows):
     return (rows[:, 0] > 0.1).astype(int)
 
@@ -202,18 +170,6 @@ def test_probabilities_are_stretched_where_the_log_odds_allow_it(balanced):
     inner, outer = balanced.predict_proba(X)[:, 1], model.predict_proba(X)[:, 1]
     order = np.argsort(inner)[-600::200]  # where the model is sure
     assert (np.diff(outer[order]) / np.diff(inner[order])).max() > 1.2
-
-
-def test_tables_and_columns_that_must_not_matter():
-    rng = np.random.default_rng(0)
-    people = pd.DataFrame({"age": rng.integers(20, 60, 300), "race": rng.choice(["x", "y"], 300)})
-    y = (rng.random(300) < people["age"] / 80).astype(int)
-    metric = TableMetric({"age": 0.02}, {"race": 0})
-    model = RecalibratedClassifier(AdditiveClassifier(metric, penalty=0.01), random_state=0).fit(people, y)
-    scores = model.predict_proba(people)
-    np.testing.assert_array_equal(model.predict_proba(people[["age"]]), scores)
-    assert audit(model, people, metric).n_violations == 0
-    assert model.with_metric(metric.scaled(2)).metric == metric.scaled(2)
 
 
 def test_a_fitted_model_that_is_not_frozen_is_fitted_anew_for_out_of_fold_scores():

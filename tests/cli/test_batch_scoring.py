@@ -71,12 +71,6 @@ def test_scores_are_those_of_the_model_in_any_batches(place, model):
         assert not (place / "out.parquet.parts").exists()
 
 
-def test_csv_gives_the_same_scores(place):
-    score_file(order(place), place / "people.parquet", place / "a.parquet", batch_rows=100)
-    score_file(order(place), place / "people.csv", place / "b.parquet", batch_rows=70)
-    pd.testing.assert_frame_equal(pd.read_parquet(place / "a.parquet"), pd.read_parquet(place / "b.parquet"))
-
-
 def test_intervals_and_decisions(place):
     options = {"intervals": True, "key": b"0123456789abcdef"}
     score_file(order(place, **options), place / "people.parquet", place / "out.parquet")

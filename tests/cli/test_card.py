@@ -69,6 +69,12 @@ def test_a_card_in_its_own_units_and_of_the_other_class(place):
     assert (place / "decision.json").read_text() == model.to_json() + "\n"
 
 
+def test_the_class_whose_points_are_shown_is_named(place):
+    said = "Points are for 'yes', the last of the classes. Name the other one with --favourable."
+    assert said in run(place, "card model.skops --out named.csv").stderr
+    assert "Points are for" not in run(place, "card model.skops --favourable no --out other.csv").stderr
+
+
 def test_what_rounding_costs_is_said(place):
     model = load_model(place / "model.skops")
     X = table(80, 5)

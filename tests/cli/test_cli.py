@@ -277,7 +277,7 @@ def mistakes(work):
         ("attack loans.csv --model model.skops --only Race", "--only must name columns that the model takes, .*'Race'"),
         (
             "enforce loans.csv --method smoothing --target approved --metric bad.toml",
-            "bad.toml, line 3: p must be a number >= 1",
+            "bad.toml, line 3: p must be 1, so that",
         ),
         (
             "enforce poor.csv --method smoothing --target approved --metric metric.toml",

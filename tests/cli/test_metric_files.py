@@ -219,7 +219,7 @@ def test_a_protected_column_with_a_weight_is_refused_with_its_line(tmp_path):
     [
         ("range = [0, 300]", "range = [300, 0]", "line 24: range must be two numbers, the lowest first"),
         ("range = [0, 300]", "width = 3", "line 24: unknown entry 'width'; use range"),
-        ('["race"]', '"race"', "line 27: protected must list columns"),
+        ('["race"]', '"race"', "line 27: protected must be a list of columns"),
         ('protected = ["race"]', "safe = 1", "line 27: unknown entry 'safe'"),
         ('protected = ["race"]', "scaled_by = 0", "line 27: scaled_by must be a positive number"),
         ('"a b" = 0.4', '"a b" = -0.4', "line 8: weights must be non-negative"),

@@ -51,7 +51,7 @@ def test_a_metric_file_explains_each_weight():
         ("age = 0.004", "age = 'much'", 8, "a weight must be a number, or odds"),
         ("race = 0", "race = 3", 13, "must be between 0 and 1 .* got 3 for 'race'"),
         ("[units]", "[unit]", 22, "unknown entry 'unit'"),
-        ("p = 1", "p = 0.5", 3, "p must be a number >= 1"),
+        ("p = 1", "p = 0.5", 3, "p must be 1, so that"),
         ("p = 1", "p = = 1", 3, "not valid TOML"),
         ('income = "$"', 'incme = "$"', 24, "'incme' has no weight in this metric"),
     ],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from likewise import AdditiveClassifier, Gaussian, TableMetric, WeightedLp
+from likewise import Gaussian, TableMetric, WeightedLp
 from likewise.kernel.bounds import Bound, Erf, LoosenedBound, Tanh
 from likewise.kernel.certificate import Estimate, certify
 from oracle import PROMISES
@@ -120,20 +120,6 @@ def test_ranges_are_what_the_bound_leaves_with_sampling_error_and_in_the_unit_of
             assert most <= certified[1] <= most + 2 * error
     with pytest.raises(ValueError, match="score must be between"):
         guarantee.range_at(high + 1, 0.1)
-
-
-def test_pairs_of_a_scorecard_keep_to_the_odds():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    y = rng.random(300) < expit(3 * X[:, 0] - 3)
-    card = AdditiveClassifier(WeightedLp([0.3, 0.05])).fit(X, y)
-    chances, distances = card.predict_proba(X)[:, 1], card.guarantee_.metric.pairwise(X)
-    odds = chances / (1 - chances)
-    assert (odds[:, None] / odds <= card.guarantee_.odds_ratio(distances) * (1 + 1e-9)).all()
-    ranges = card.guarantee_.range_at(chances[:, None], distances)
-    assert ((ranges[..., 0] <= chances + 1e-12) & (chances - 1e-12 <= ranges[..., 1])).all()
-    tight = of(Tanh()).odds_ratio(0.5 * distances)  # control: half the distance is exceeded
-    assert (odds[:, None] / odds > tight).any()
 
 
 def test_a_metric_in_odds():

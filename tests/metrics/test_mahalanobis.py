@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -13,15 +12,12 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 from likewise import (
     AdditiveClassifier,
-    LipschitzClassifier,
     MahalanobisMetric,
     ProjectedClassifier,
-    ProjectedRegressor,
-    SmoothedClassifier,
     WeightedLp,
     attack,
     audit,
@@ -30,13 +26,9 @@ from likewise import (
     effect,
     group_gaps,
     learn_metric,
-    load_model,
     review_files,
-    save_model,
 )
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.evidence import Layers
-from likewise.lipschitz.network import WeightedSamples, enforce_slope, network_scores, read_columns
 
 
 def some_people(n=120, d=3, seed=0):
@@ -130,30 +122,6 @@ def test_a_map_and_back_is_the_same_people_in_any_batch():
 METRIC = MahalanobisMetric.from_directions([[1.0, -1.0, 0.0]], scales=0.2)
 
 
-def world(n=4):
-    return np.array(list(product(np.linspace(-3, 3, n), repeat=3)))
-
-
-def within(model, metric, people):
-    h = model.predict_proba(people)[:, 1]
-    return np.abs(np.subtract.outer(h, h)) - model.guarantee_.bound(metric.pairwise(people))
-
-
-def test_projection_is_within_the_distance_and_blind_to_the_direction(tmp_path):
-    X, y = some_people()
-    model = ProjectedClassifier(DecisionTreeClassifier(), metric=METRIC).fit(X, y)
-    assert within(model, METRIC, world()).max() <= 1e-9
-    moved = X + np.linspace(-5, 5, len(X))[:, None] * [1.0, -1.0, 0.0]
-    np.testing.assert_allclose(model.predict_proba(moved), model.predict_proba(X), atol=1e-9)
-    assert audit(model, X, METRIC).n_violations == 0
-    assert attack(model, METRIC, X, n_pairs=10_000, random_state=0).n_violations == 0
-    np.testing.assert_array_equal(model.predict_proba(X[[5]])[0], model.predict_proba(X)[5])
-    save_model(model, tmp_path / "model")
-    again = load_model(tmp_path / "model")
-    assert again.guarantee_.metric == METRIC
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
 def test_an_unconstrained_model_is_caught():
     X, y = some_people()
     tree = DecisionTreeClassifier(random_state=0).fit(X, y)
@@ -207,52 +175,6 @@ def test_what_is_about_single_columns_refuses_it_in_one_line():
         assert "\n" not in str(caught.value)
         with pytest.raises(InvalidInputError, match="start must have a weight per column"):
             learn_metric(answers, X, metric)
-
-
-@pytest.mark.parametrize("p", [1, 2])
-def test_smoothing_is_within_its_bound(p):
-    X, y = some_people(60)
-    metric = MahalanobisMetric(np.array([[0.2, 0.2, 0.0], [0.0, 0.0, 0.3]]), p)
-    model = SmoothedClassifier(
-        DecisionTreeClassifier(max_depth=3, random_state=0), metric=metric, n_draws=400, epsilon=0.1, random_state=0
-    ).fit(X, y)
-    some = world(3)
-    excess = within(model, metric, some)
-    assert excess.max() <= 2 * model.guarantee_.epsilon + 1e-9
-    moved = some + np.linspace(-5, 5, len(some))[:, None] * [1.0, -1.0, 0.0]
-    np.testing.assert_allclose(model.predict_proba(moved), model.predict_proba(some), atol=2 * 0.1)
-
-
-def test_a_network_is_within_the_distance():
-    pytest.importorskip("torch")
-    X, y = some_people()
-    model = LipschitzClassifier(METRIC, n_steps=200, random_state=0).fit(X, y)
-    assert within(model, METRIC, world()).max() <= 1e-9
-
-
-@pytest.mark.parametrize("p", [1, 2, np.inf])
-def test_a_network_of_any_weights_is_within_the_distance(p):
-    X, _ = some_people()
-    metric = MahalanobisMetric(0.3 * np.random.default_rng(1).normal(size=(2, 3)), p)
-    people = metric.encode_rows(X)
-    columns = metric.bind(people.encoder)
-    used = np.flatnonzero(columns.matters)
-    inputs = read_columns(WeightedSamples.from_data(people.rows[:, used], np.zeros(len(X)), None), used, columns)
-    rng = np.random.default_rng(0)
-    first, weights = 5 * rng.normal(size=(int(inputs.starts[-1]), 6)), (5 * rng.normal(size=(6, 1)),)
-    layers = enforce_slope(Layers(inputs, first, weights, (np.zeros(6), np.zeros(1))))
-    some = world()
-    score = network_scores(layers, metric.bind(people.encoder).read(some).rows)[:, 0]
-    excess = np.abs(np.subtract.outer(score, score)) - metric.pairwise(some)
-    assert excess.max() <= 1e-9
-    assert np.ptp(score) > 0.01
-
-
-def test_regression():
-    X, _ = some_people()
-    model = ProjectedRegressor(DecisionTreeRegressor(), metric=METRIC, output_range=(0, 10)).fit(X, np.abs(X[:, 0]))
-    h = model.predict(world())
-    assert (np.abs(np.subtract.outer(h, h)) <= 10 * METRIC.pairwise(world()) + 1e-8).all()
 
 
 def test_additive_models_refuse_it_in_one_line():

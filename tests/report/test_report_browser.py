@@ -265,8 +265,10 @@ def test_several_outcomes_differ_in_total_variation_and_numbers_in_their_own_uni
     wages = ReportData("", "wage", metric, people, after=np.array([2000.0, 5000.0]), output_range=(0.0, 20000.0))
     page = show(wages)
     choose(page, 0, 1)
-    assert page.inner_text("#gap-after .value") == "15 points"
+    assert page.inner_text("#gap-after .value") == "3,000"
     assert page.inner_text("#b-score") == "Prediction 5,000"
+    said = page.evaluate("report.columns.map((column) => worth(column, column.weight))")
+    assert said == [column.worth for column in prepare(wages)["columns"]] == ["1 = 200"]
 
 
 def test_on_paper_nothing_is_left_that_needs_a_hand(show):

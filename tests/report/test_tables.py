@@ -97,7 +97,7 @@ def test_the_closest_pairs_are_those_that_use_most_of_what_they_may(n_outputs, e
         a, b = np.unravel_index(free.argmax(), free.shape)
         expected.append((a, b))
         free[[a, b]] = free[:, [a, b]] = -1
-    found = closest_pairs(people, answers, metric, epsilon, 5)
+    found = closest_pairs(people, answers, metric.bind(people.encoder), epsilon, 5)
     assert list(zip(found["row_a"], found["row_b"], strict=True)) == expected
     a, b = found["row_a"], found["row_b"]
     np.testing.assert_allclose(found["difference"], gap[a, b])

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
+from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
 from likewise.exceptions import FileError, InvalidInputError
 
 
@@ -127,19 +127,6 @@ def test_distances_of_a_column_that_is_off_the_card_are_read_back(blanks):
     assert here[0, 1] < here[0, 2]  # control: the groups count
 
 
-@pytest.mark.parametrize("kind", ["logistic", "several", "regression", "points"])
-def test_the_order_of_categories_is_read_back(kind):
-    """It is the order of training, not that of the table at hand."""
-    model = fitted(kind)
-    read = type(model).from_json(model.to_json())
-    X = table(40, 1)[0]
-    X["school"] = pd.Categorical(X["school"], ["high", "low", "middle"], ordered=True)
-    people = X[list(metric().columns)]
-    here, there = (each.guarantee_.metric.pairwise(people) for each in (read, model))
-    assert (here == there).all()
-    assert (here != metric().pairwise(people)).any()  # control: the order counts
-
-
 def test_columns_of_weight_0_that_training_lacked_are_known():
     described = metric().with_params(zero_reasons={"race": "protected"})
     X, score = table(300)
@@ -165,18 +152,6 @@ def test_either_outcome_is_the_same_model():
     for label in model.classes_.tolist():
         read = AdditiveClassifier.from_json(model.to_json(outcome=label))
         assert (read.predict_proba(X) == model.predict_proba(X)).all()
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_a_model_of_arrays(named):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
-    X = X if named else X.to_numpy()
-    model = AdditiveClassifier(WeightedLp([0.3, 0.2]), penalty=1e-3).fit(X, rng.integers(0, 2, 200))
-    read = AdditiveClassifier.from_json(model.to_json())
-
-    assert (read.predict_proba(X) == model.predict_proba(X)).all()
-    assert read.guarantee_.statement == model.guarantee_.statement
 
 
 def test_control_another_grid_has_other_bits():

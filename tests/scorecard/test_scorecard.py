@@ -214,37 +214,6 @@ def test_ranges_of_large_numbers_are_told_apart():
     assert ranges.iloc[-1].endswith(" to 1000000059")
 
 
-@pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-@pytest.mark.parametrize("kind", ["two", "three", "clip", "numbers"])
-def test_a_database_computes_the_same_scores(database, kind, others):
-    X, y = people()
-    rows = others.copy()
-    rows.iloc[3, rows.columns.get_loc("region")] = "abroad"
-    if kind == "numbers":
-        fitted = AdditiveRegressor(METRIC, penalty=1e-3).fit(X, 10.0 * y + X["income"])
-        expected = {None: fitted.predict(rows)}
-    else:
-        labels = y + (X["age"] > 50) if kind == "three" else y
-        fitted = AdditiveClassifier(METRIC, penalty=1e-3, link="clip" if kind == "clip" else "logistic").fit(X, labels)
-        expected = dict(zip(fitted.classes_.tolist(), fitted.predict_proba(rows).T, strict=True))
-    table = rows.astype({"school": object, "region": object}).reset_index(drop=True)
-    table["place"] = np.arange(len(table))
-    for outcome, values in expected.items():
-        query = f"SELECT {fitted.to_sql(outcome)} AS score FROM people ORDER BY place"
-        if database == "duckdb":
-            duckdb = pytest.importorskip("duckdb")
-            with duckdb.connect() as connection:
-                connection.register("people", table)
-                found = connection.execute(query).fetchnumpy()["score"]
-        else:
-            with sqlite3.connect(":memory:") as connection:
-                table.to_sql("people", connection)
-                found = np.array(connection.execute(query).fetchall(), dtype=float)[:, 0]
-            connection.close()
-        scale = 1 if outcome is not None else np.ptp(fitted.output_range_)
-        np.testing.assert_allclose(found / scale, values / scale, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("categories", "words"),
     [

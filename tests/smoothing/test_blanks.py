@@ -1,13 +1,12 @@
 """The curve of a table with blanks and categories, against exact total variations for every division of a distance."""
 
 from itertools import product
-from math import erf
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import Gaussian, Laplace, SmoothedClassifier, TableMetric, WeightedLp
+from likewise import TableMetric, WeightedLp
 from likewise.kernel import rules
 from likewise.smoothing.mixed_type import MixedTypeNoise
 from likewise.smoothing.noise import NOISES
@@ -40,25 +39,3 @@ def excess_of_blanks(noise, blank, category):
 @pytest.mark.parametrize("blank", BLANKS)
 def test_no_blank_or_category_is_above_the_curve_however_a_distance_is_divided(noise, blank, category):
     assert excess_of_blanks(noise, blank, category) <= 1e-12
-
-
-def test_control_the_curve_of_the_numbers_is_too_low_for_a_blank_that_is_always_kept(monkeypatch):
-    noises = [Gaussian.for_metric(WeightedLp([1.0])), Laplace.for_metric(WeightedLp([1.0]))]
-    monkeypatch.setattr(rules, "LoosenedBound", lambda excess: rules.theorem_of(noises.pop(0))[0])
-    assert excess_of_blanks("gaussian", 1.0, 0.0) == pytest.approx(1 - erf(np.sqrt(np.pi) / 2))
-    assert excess_of_blanks("laplace", 1.0, 0.0) == pytest.approx(np.exp(-1))
-
-
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_a_model_that_sees_blanks_is_within_its_guarantee(noise):
-    table = pd.DataFrame({"x": [0.0, np.nan, 2.0] * 40})
-    blank = table["x"].isna().to_numpy()
-    sees = lambda rows: np.stack([~rows["x"].isna(), rows["x"].isna()], axis=1).astype(float)  # noqa: E731
-    metric = TableMetric({"x": 0.3}, missing="category")
-    model = SmoothedClassifier(sees, metric=metric, noise=noise, vote="soft", epsilon=0.1, random_state=0)
-    model.fit(table, blank.astype(int))
-    h = model.predict_proba(table[:2])[:, 1]
-    assert abs(h[0] - h[1]) == 1
-    assert model.guarantee_.bound(1.0) == 1
-    assert model.guarantee_.range_at(1.0, 1.0).tolist() == [0, 1]
-    assert (model.certify(table).distance <= 0.5).all()  # 0.94 and 0.67 by the curve of the numbers

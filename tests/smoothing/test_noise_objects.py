@@ -3,18 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 from likewise import (
     Gaussian,
     Laplace,
-    RecalibratedClassifier,
     SmoothedClassifier,
-    SmoothedRegressor,
     Splitting,
-    ThresholdDecision,
     Uniform,
     WeightedLp,
     load_model,
@@ -68,25 +64,6 @@ def test_control_a_noise_that_keeps_positions_is_refused(kind, monkeypatch):
         smoothed(kind, INNER[1], "bca")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_regressor_and_a_metric_without_names_too(kind):
-    X, y = people("bca")
-    by_name = SmoothedRegressor(DecisionTreeRegressor(max_depth=4), noise=kind.for_metric(WeightedLp(WEIGHTS)))
-    assert excess(by_name.set_params(random_state=0, epsilon=0.05).fit(X, y), X) <= 1e-9
-    by_place = WeightedLp([WEIGHTS[name] for name in "bca"])
-    model = SmoothedClassifier(INNER[1], noise=kind.for_metric(by_place), random_state=0, epsilon=0.05).fit(X, y)
-    assert model.guarantee_.metric.feature_names == ("b", "c", "a")
-    assert excess(model, X) <= 1e-9
-
-
-@pytest.mark.parametrize("kind", [Gaussian, Splitting])
-def test_with_another_metric_the_noise_is_for_that_one(kind):
-    X, y = people("bca")
-    start = WeightedLp({"b": 1.0, "a": 1.0, "c": 1.0})
-    model = SmoothedClassifier(INNER[1], noise=kind.for_metric(start), random_state=0, epsilon=0.05).fit(X, y)
-    assert excess(model.with_metric(WeightedLp(WEIGHTS)).fit(X, y), X) <= 1e-9
-
-
 def test_declared_steps_follow_their_columns():
     X, y = people("bca")
     X = X.assign(a=X["a"].round())
@@ -96,17 +73,3 @@ def test_declared_steps_follow_their_columns():
     assert excess(model, X) <= 1e-9
     moved = model.with_metric(WeightedLp({"c": 0.02, "a": 0.3, "b": 0.1}))
     assert moved.noise.steps == (0.0, 1.0, 0.0)
-
-
-@pytest.mark.parametrize("wrap", ["recalibrated", "threshold", "frozen"])
-def test_what_stands_around_it_enforces_the_metric_of_the_noise(wrap):
-    X, y = people("bca")
-    inner = SmoothedClassifier(INNER[1], noise=Gaussian.for_metric(WeightedLp(WEIGHTS)), random_state=0)
-    model = {
-        "recalibrated": lambda: RecalibratedClassifier(inner, random_state=0),
-        "threshold": lambda: ThresholdDecision(inner, width=1.0),
-        "frozen": lambda: RecalibratedClassifier(FrozenEstimator(inner.fit(X, y))),
-    }[wrap]()
-    model = model.with_metric(model.metric).fit(X, y) if wrap != "frozen" else model.fit(X, y)
-    assert dict(zip(model.guarantee_.metric.columns, model.guarantee_.metric.weights, strict=True)) == WEIGHTS
-    assert excess(model, X) <= 1e-9

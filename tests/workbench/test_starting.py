@@ -106,12 +106,14 @@ def test_a_model_of_scikit_learn_and_a_file_given_to_the_page(place):
 def test_files_that_do_not_fit_are_refused_in_a_line(place):
     other = LogisticRegression().fit(LOANS[["income"]], LOANS["region"])
     skops.io.dump(other, place / "other.skops")
-    skops.io.dump(LogisticRegression().fit(LOANS[["id"]], LOANS["approved"]), place / "absent.skops")
+    skops.io.dump(
+        LogisticRegression().fit(LOANS[["id"]].set_axis(["height"], axis=1), LOANS["approved"]), place / "absent.skops"
+    )
     (place / "broken.skops").write_text("no model")
     (place / "tall.toml").write_text("[numeric]\nheight = 1")
     for words, said in (
         ("--model other.skops", "other.skops must have the classes of the table"),
-        ("--model absent.skops", "absent.skops needs the column 'id', which is not in the table"),
+        ("--model absent.skops", "has no column 'height', which the model takes"),
         ("--model broken.skops", "broken.skops"),
         ("--metric tall.toml", "tall.toml names no column of this table"),
     ):

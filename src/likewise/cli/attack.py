@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import PAIR, Destination, Output, command, next_command
-from likewise.cli.models import check_taken, file_of, load_any_model, model_option
+from likewise.cli.console import PAIR, Destination, Output, command, facts_of, next_command
+from likewise.cli.models import Examined, check_taken, examines
 from likewise.cli.sources import PeopleSource, reads_people
 from likewise.exceptions import InvalidInputError
 
@@ -19,11 +18,8 @@ if TYPE_CHECKING:
 
 
 @options.new_command()
-@model_option(required=True)
-@click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
+@examines()
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
-@options.score_range
-@options.favourable
 @click.option(
     "--pairs",
     type=click.IntRange(1000),
@@ -40,11 +36,8 @@ if TYPE_CHECKING:
 def attack(
     echo: Output,
     source: PeopleSource,
-    model_name: str,
-    metric_file: Path | None,
+    examined: Examined,
     only: tuple[str, ...],
-    output_range: tuple[float, float] | None,
-    favourable: str | None,
     pairs: int,
     seed: int,
     to: Destination,
@@ -57,17 +50,11 @@ def attack(
     Example: likewise attack loans.csv --model model.json --metric metric.toml --only sex --out pair.csv
     """
     from likewise import attack as search
-    from likewise.cli.dataset import resolve_range
-    from likewise.metric_file import read_metric_file
 
-    to.check(source.table, metric_file, file_of(model_name))
-    model = load_any_model(model_name, source.categories)
+    model, file, limits = examined.load(source, to)
     own: Any = getattr(model, "guarantee_", None)
-    if metric_file is None and own is None:
+    if file is None and own is None:
         raise InvalidInputError("Give --metric as well: only models of likewise have one.")
-    file = None if metric_file is None else read_metric_file(metric_file)
-    if metric_file is not None and file is not None and own is None:
-        output_range = resolve_range(file, output_range, metric_file)
     X, _ = source.load(echo, model)
     check_taken("--only", only, X)
     with echo.busy("Searching"):
@@ -78,8 +65,8 @@ def attack(
             only=list(only) or None,
             domain=None if file is None else file.domain_for(X),
             n_pairs=pairs,
-            output_range=output_range,
-            favourable=favourable,
+            output_range=limits,
+            favourable=examined.favourable,
             random_state=seed,
         )
     told, what = found.labels.written, "D"
@@ -94,13 +81,7 @@ def attack(
         text = f"No pair was found: all {found.n_pairs:,} pairs tried{who} have equal scores."
     echo(
         text,
-        n_pairs=found.n_pairs,
-        n_violations=found.n_violations,
-        difference=found.difference,
-        distance=found.distance,
-        excess=found.excess,
-        bound=found.bound,
-        excess_over_bound=found.excess_over_bound,
+        **facts_of(found, "n_pairs", "n_violations", "difference", "distance", "excess", "bound", "excess_over_bound"),
         favourable=found.favourable or None,
         favoured=None if found.favoured is None else PAIR[found.favoured],
     )
@@ -114,11 +95,11 @@ def attack(
     elif to.out is not None:
         echo.csv(found.pair, to.out, "pair_file")
     proof = [word for name in only for word in ("--column", name)] if found.pair is None else []
-    echo.finish(*([next_command("effect", source.table, "--model", model_name, *proof)] if proof else []))
+    echo.finish(*([next_command("effect", source.table, "--model", examined.model_name, *proof)] if proof else []))
 
 
 @options.new_command()
-@model_option(required=True)
+@examines("for its domain and the smallest excess.")
 @click.option(
     "--column",
     "columns",
@@ -126,7 +107,6 @@ def attack(
     required=True,
     help="Column to exchange, or what a set of 0/1 columns is called; repeat it for several.",
 )
-@click.option("--metric", "metric_file", type=options.FILE, help="Metric file, for its domain and the smallest excess.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
@@ -134,9 +114,7 @@ def attack(
     show_default=True,
     help="Processor time to spend on the proof at most; a bound is given even if it is not closed by then.",
 )
-@options.favourable
 @click.option("--boxes", type=click.IntRange(1), help="Most boxes to bound, instead of a time limit.")
-@options.score_range
 @click.option(
     "--max-effect",
     type=click.FloatRange(0),
@@ -148,13 +126,10 @@ def attack(
 def effect(
     echo: Output,
     source: PeopleSource,
-    model_name: str,
+    examined: Examined,
     columns: tuple[str, ...],
-    metric_file: Path | None,
     seconds: float,
-    favourable: str | None,
     boxes: int | None,
-    output_range: tuple[float, float] | None,
     max_effect: float | None,
     to: Destination,
 ) -> None:
@@ -163,14 +138,8 @@ def effect(
     Example: likewise effect loans.csv --model model.skops --column sex --out effect.csv
     """
     from likewise import effect as find_effect
-    from likewise.cli.dataset import resolve_range
-    from likewise.metric_file import read_metric_file
 
-    to.check(source.table, metric_file, file_of(model_name))
-    file = None if metric_file is None else read_metric_file(metric_file)
-    model = load_any_model(model_name, source.categories)
-    if file is not None and metric_file is not None and not hasattr(model, "guarantee_"):
-        output_range = resolve_range(file, output_range, metric_file)
+    model, file, limits = examined.load(source, to)
     X, ids = source.load(echo, model)
     check_taken("--column", columns, X)
     found = find_effect(
@@ -179,8 +148,8 @@ def effect(
         list(columns),
         None if file is None else file.metric,
         domain=None if file is None else file.domain_for(X),
-        output_range=output_range,
-        favourable=favourable,
+        output_range=limits,
+        favourable=examined.favourable,
         max_seconds=None if boxes is not None else seconds,
         max_boxes=boxes,
         verbose=not echo.as_json,
@@ -221,10 +190,7 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         f"{told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}. "
         f"Everybody was given {found.tried}.",
         n_people=len(found.on_people),
-        mean=found.mean,
-        mean_interval=found.mean_interval,
-        tried=found.tried,
-        all_tried=found.all_tried,
+        **facts_of(found, "mean", "mean_interval", "tried", "all_tried"),
         largest_on_people=largest,
     )
     if len(found.directions) and largest > 0:
@@ -256,15 +222,7 @@ def _echo_effect(echo: Output, found: Effect) -> None:
             text += " Finding no pair does not prove that there is none."
     if found.searched:
         echo(f"\nSearched: {found.searched}.")
-    echo(
-        f"\n{text}",
-        searched=found.searched,
-        proven=found.proven,
-        meets=found.meets,
-        how=found.how,
-        n_boxes=found.n_boxes,
-        stopped=found.stopped,
-    )
+    echo(f"\n{text}", **facts_of(found, "searched", "proven", "meets", "how", "n_boxes", "stopped"))
     if found.excess is not None:
         worst = "no pair was found whose outputs exceed the metric"
         if found.excess.pair is not None and found.excess.found > found.rounding:

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise._validation import counted
 from likewise.cli import console as options
-from likewise.cli.console import Destination, Output, command, name_people, rows_are
-from likewise.cli.models import answers_of, file_of, load_any_model, model_option
+from likewise.cli.console import Destination, Output, command, facts_of, name_people, rows_are
+from likewise.cli.models import Examined, answers_of, examines
 from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.cli.sources import PeopleSource, reads_people
-from likewise.exceptions import FileError, InvalidInputError
+from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from likewise.auditing.audit import Audit
-    from likewise.cli.dataset import PeopleTable
+    from likewise.metric_file import MetricFile
     from likewise.pairs.model_outputs import OutputLabels
 
 
 @options.new_command()
-@click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
-@model_option(required=False)
-@options.score_range
+@examines(needs_model=False)
 @click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many pairs to list.")
 @click.option(
     "--max-excess",
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     help="Exit 1 if a pair exceeds its distance by more than this: percentage points, at least 0 and below 100, or in "
     "the unit of other scores.",
 )
-@options.favourable
 @click.option("--groups", is_flag=True, help="Also say who has the better scores, in the columns of weight 0.")
 @click.option("--review", "is_review", is_flag=True, help="Compare the files of denied and approved people instead.")
 @reviews("--review-groups")
@@ -47,12 +45,9 @@ if TYPE_CHECKING:
 def audit(
     echo: Output,
     source: PeopleSource,
-    metric_file: Path | None,
-    model_name: str | None,
-    output_range: tuple[float, float] | None,
+    examined: Examined,
     worst: int,
     max_excess: float | None,
-    favourable: str | None,
     groups: bool,
     is_review: bool,
     review: ReviewOptions,
@@ -66,15 +61,18 @@ def audit(
 
     Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 0.5
     """
+    from likewise import audit as search_pairs
     from likewise.base import ConstrainedEstimator
+    from likewise.cli.column_kinds import Kinds
+    from likewise.cli.dataset import PeopleTable
     from likewise.cli.table_io import in_partitions
     from likewise.pairs.model_outputs import OutputLabels
 
-    scores = source.scores
+    scores, model_name, favourable = source.scores, examined.model_name, examined.favourable
     if is_review:
         if model_name is not None or scores is not None:
             raise InvalidInputError("--review compares decisions, not scores: leave out --model and --scores.")
-        compare_files(echo, source, review, metric_file, worst, to)
+        compare_files(echo, source, review, examined.metric_file, worst, to)
         return
     if review.is_given:
         raise InvalidInputError(
@@ -82,38 +80,44 @@ def audit(
         )
     if model_name is None and scores is None:
         raise InvalidInputError("Give --model or --scores (a column of the table), or both.")
-    if model_name is None and metric_file is None:
+    if model_name is None and examined.metric_file is None:
         raise InvalidInputError("Give --metric as well: a column of scores has no metric.")
-    to.check(source.table, metric_file, file_of(model_name))
-    loaded: Any = None if model_name is None else load_any_model(model_name, source.categories)
+    loaded, file, given = examined.load(source, to)
     model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
     partitioned, id_column = in_partitions(source.table, cluster), source.id_column
     if partitioned and (groups or loaded is not model or (loaded is not None and scores is not None)):
         what = "--groups" if groups else "--model of another system, or beside --scores,"
         raise InvalidInputError(f"{what} is for tables that are read whole. Give a single file.")
-    asked = None
-    if loaded is not None and (model is None or scores is not None):
-        asked = source.load(echo, loaded)[0]
-    metric, output_range = _metric_and_range(echo, model, model_name, metric_file, output_range)
+    asked: Any = None if loaded is None or partitioned else source.load(echo, loaded)[0]
+    metric, output_range = _metric_and_range(echo, model, examined, file, given)
     guaranteed = model is not None and model.guarantee_.bound_metric.is_of(metric)
     own_range = output_range if model is None else model.guarantee_.output_range
     labels = OutputLabels.of_range(own_range)
     limits = _Thresholds(labels, model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
-    scored = scores if loaded is None else None
-    job = _AuditJob(model, metric, scored, output_range, limits.thresholds, worst, favourable)
-    if asked is not None and model is None:
-        job = replace(job, predictions=answers_of(loaded, asked))
+    chosen: Any = {"thresholds": limits.thresholds, "n_worst": worst, "favourable": favourable}
+    search: Any = partial(search_pairs, metric=metric, **chosen)
     if partitioned:
         with echo.busy("Searching all pairs, bucket by bucket"):
-            found, names = job.of_partitions(source.table, id_column, cluster)
+            found, names = _of_partitions(search, model, source, output_range, cluster)
     else:
-        found, names = job.of_file(echo, source, groups=groups)
+        predictions = None if loaded is None else answers_of(loaded, asked)
+        scored = scores if loaded is None else None
+        people = PeopleTable.read(
+            source,
+            metric,
+            echo.note,
+            others=[] if scored is None else [scored],
+            of_model=None if model is None else Kinds.of_model(model),
+        )
+        predictions = predictions if scored is None else people.scores(scored)
+        with echo.busy("Searching all pairs"):
+            found = search(None, people.X, predictions=predictions, output_range=own_range)
+        if groups:
+            _echo_groups(echo, people.X, metric, predictions, own_range, favourable)
+        names = None if people.ids is None else people.ids.reset_index(drop=True)
     echo(
         found.coverage,
-        coverage=found.coverage,
-        n_pairs=found.n_pairs,
-        n_violations=found.n_violations,
-        max_excess=found.max_excess,
+        **facts_of(found, "coverage", "n_pairs", "n_violations", "max_excess"),
         max_ratio=None if found.max_ratio != found.max_ratio else min(found.max_ratio, 1e308),
     )
     if found.n_violations:
@@ -132,29 +136,25 @@ def audit(
 
 
 def _metric_and_range(
-    echo: Output, model: Any, model_name: str | None, metric_file: Path | None, output_range: Any
+    echo: Output, model: Any, examined: Examined, file: MetricFile | None, given: Any
 ) -> tuple[Any, Any]:
     """The metric to audit against, and the output range; `model` is one of likewise, or None."""
-    from likewise.cli.dataset import resolve_range
-    from likewise.metric_file import read_metric_file
-
-    if model is not None and output_range is not None:
+    if model is not None and given is not None:
         raise InvalidInputError("--range is for scores and models of other systems: this model has its own range.")
-    if metric_file is None:
+    if file is None:
         if model is None:
             raise InvalidInputError("Give --metric as well: only models of likewise have one.")
-        echo(f"Against the metric in {model_name}.")
+        echo(f"Against the metric in {examined.model_name}.")
         return model.guarantee_.metric, None
-    file = read_metric_file(metric_file)
-    agreed = resolve_range(file, output_range, metric_file)
     own = None if model is None else model.guarantee_.output_range
-    if model is not None and agreed not in (None, own):
+    if model is not None and file.output_range is not None and file.output_range != own:
+        low, high = file.output_range
         raise InvalidInputError(
-            f"The weights of {metric_file} are shares of the range {agreed[0]:g} to {agreed[1]:g}; the range of "
-            f"{model_name} is {own or (0, 1)}, so a point differs between them. Use the metric that the model was "
-            "trained with, or train the model again."
+            f"The weights of {examined.metric_file} are shares of the range {low:g} to {high:g}; the range of "
+            f"{examined.model_name} is {own or (0, 1)}, so a point differs between them. Use the metric that the model "
+            "was trained with, or train the model again."
         )
-    return file.metric, agreed if model is None else None
+    return file.metric, given
 
 
 @dataclass(frozen=True)
@@ -214,130 +214,60 @@ def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
     return not n
 
 
-@dataclass(frozen=True, eq=False)
-class _AuditJob:
-    """A model, a column of scores or the answers of another system; a metric, and the options of an audit."""
+def _of_partitions(
+    search: Callable[..., Audit], model: Any, source: PeopleSource, output_range: Any, cluster: str | None
+) -> tuple[Audit, Any]:
+    """Audit a table in partitions, here or on a cluster; and the ids of the worst pairs."""
+    import numpy as np
 
-    model: Any
-    metric: Any
-    scores: str | None
-    output_range: tuple[float, float] | None
-    thresholds: list[float]
-    n_worst: int
-    favourable: str | None
-    predictions: Any = None
+    from likewise.distributed.cluster import connected
+    from likewise.distributed.frames import DaskTable, workers_for
 
-    def of_file(self, echo: Output, source: PeopleSource, *, groups: bool) -> tuple[Audit, Any]:
-        """Audit a table that fits into memory; and the ids of its rows."""
-        from likewise.cli.column_kinds import Kinds
-        from likewise.cli.dataset import PeopleTable
+    table, id_column = source.table, source.id_column
+    people = DaskTable.of(table)
+    if id_column is not None:
+        people.check_columns([id_column], "the --id")
+    with connected(cluster or workers_for(table)):
+        found = search(model, table, predictions=source.scores, output_range=output_range)
+        if id_column is None:
+            return found, None
+        rows = np.unique(found.violations[["row_a", "row_b"]].to_numpy())
+        return found, people.values_at(id_column, rows)
 
-        people = PeopleTable.read(
-            source.table,
-            self.metric,
-            source.dialect,
-            echo.note,
-            id_column=source.id_column,
-            others=[] if self.scores is None else [self.scores],
-            of_model=None if self.model is None else Kinds.of_model(self.model),
-        )
-        output_range, predictions = self.output_range, self.predictions
-        if self.scores is not None:
-            predictions = people.scores(self.scores)
-        elif self.model is not None:
-            output_range = self.model.guarantee_.output_range
-            predictions = _predictions(echo, self.model, people)
-        with echo.busy("Searching all pairs"):
-            found = self._search(None, people.X, predictions, output_range)
-        if groups:
-            self._echo_groups(echo, people.X, predictions, output_range)
-        return found, None if people.ids is None else people.ids.reset_index(drop=True)
 
-    def of_partitions(self, table: Path, id_column: str | None, cluster: str | None) -> tuple[Audit, Any]:
-        """Audit a table in partitions, here or on a cluster; and the ids of the worst pairs."""
-        import numpy as np
+def _echo_groups(
+    echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any, favourable: Any
+) -> None:
+    """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
+    from likewise import audit_groups
+    from likewise._favourable import Direction
 
-        from likewise.distributed.cluster import connected
-        from likewise.distributed.frames import DaskTable, workers_for
-
-        people = DaskTable.of(table)
-        if id_column is not None:
-            people.check_columns([id_column], "the --id")
-        with connected(cluster or workers_for(table)):
-            found = self._search(self.model, table, self.scores, self.output_range)
-            if id_column is None:
-                return found, None
-            rows = np.unique(found.violations[["row_a", "row_b"]].to_numpy())
-            return found, people.values_at(id_column, rows)
-
-    def _search(self, model: Any, people: Any, predictions: Any, output_range: Any) -> Audit:
-        from likewise import audit as search
-
-        return search(
-            model,
-            people,
-            self.metric,
-            predictions=predictions,
-            output_range=output_range,
-            thresholds=self.thresholds,
-            n_worst=self.n_worst,
-            favourable=self.favourable,
-        )
-
-    def _echo_groups(self, echo: Output, X: pd.DataFrame, predictions: Any, output_range: Any) -> None:
-        """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
-        from likewise import audit_groups
-        from likewise._favourable import Direction
-
-        favourable, text = self.favourable, ""
-        if getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2:
-            direction = Direction.of(favourable, list(predictions.columns))
-            favourable, text, predictions = direction.end, direction.text, predictions.iloc[:, -1]
-        found = audit_groups(
-            None, X, self.metric, predictions=predictions, output_range=output_range, favourable=favourable
-        )
-        text, (low, high) = text or found.favourable, found.rate_interval
+    text = ""
+    if getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2:
+        direction = Direction.of(favourable, list(predictions.columns))
+        favourable, text, predictions = direction.end, direction.text, predictions.iloc[:, -1]
+    found = audit_groups(None, X, metric, predictions=predictions, output_range=output_range, favourable=favourable)
+    text, (low, high) = text or found.favourable, found.rate_interval
+    echo(
+        f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to "
+        f"{high:.3%} in the population, at 95%.",
+        rate=found.rate,
+        rate_interval=list(found.rate_interval),
+    )
+    if len(found.groups):
+        who = f"Who is favoured (favourable: {text})" if text else "Who has the higher score"
         echo(
-            f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to "
-            f"{high:.3%} in the population, at 95%.",
-            rate=found.rate,
-            rate_interval=list(found.rate_interval),
+            f"\n{who}, in pairs that exceed the distance and differ in a column of weight 0:",
+            favourable=text or None,
         )
-        if len(found.groups):
-            who = f"Who is favoured (favourable: {text})" if text else "Who has the higher score"
-            echo(
-                f"\n{who}, in pairs that exceed the distance and differ in a column of weight 0:",
-                favourable=text or None,
-            )
-            echo.table(found.groups, "groups")
-            echo(
-                "share: of all these pairs; other columns may explain it. n_alike, share_alike: people are matched "
-                "with one other who is alike in the columns that count; of these pairs, those that exceed the distance "
-                "and differ in the value. p_value: of a share_alike this far from what is expected if the value counts "
-                "for nothing beyond these columns, as far as a logistic regression and a small tree tell how it goes "
-                "with them; adjusted for the number of values (Holm).\n"
-            )
-
-
-def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:
-    """Predictions of a model for the people of a table, whichever columns the metric has."""
-    import pandas as pd
-
-    from likewise._fit_validation import model_columns
-    from likewise.cli.column_kinds import Faults, Kinds, as_kinds
-    from likewise.cli.table_io import Unseen, named
-
-    where, faults = named(people.path), Faults(people.ids)
-    X = as_kinds(people.whole, Kinds.of_model(model), people.dialect, faults, echo.note)
-    faults.stop(where, of_model=True)
-    absent = [name for name in model.required_features_ if name not in X.columns]
-    if absent:
-        raise FileError(f"{where} has no column {absent[0]!r}, which the model needs.")
-    Unseen.check(model, X, where, echo.note)
-    X, output_range = X[model_columns(model, X)], model.guarantee_.output_range
-    if output_range is None:
-        return pd.DataFrame(model.predict_proba(X), columns=model.classes_)
-    return model.predict(X).clip(*output_range)  # a mean may leave the range by a rounding error
+        echo.table(found.groups, "groups")
+        echo(
+            "share: of all these pairs; other columns may explain it. n_alike, share_alike: people are matched "
+            "with one other who is alike in the columns that count; of these pairs, those that exceed the distance "
+            "and differ in the value. p_value: of a share_alike this far from what is expected if the value counts "
+            "for nothing beyond these columns, as far as a logistic regression and a small tree tell how it goes "
+            "with them; adjusted for the number of values (Holm).\n"
+        )
 
 
 def _pairs_of(labels: OutputLabels, pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Destination, Dialect, Output, command, next_command
+from likewise.cli.console import Band, Destination, Dialect, Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ def card(
         raise InvalidInputError(f"--out must end in {', '.join(_ENDINGS)}; got {out}.")
     to.check(model, table)
     fitted = _scorecard(model)
-    outcome = class_named(favourable, getattr(fitted, "classes_", None))
+    classes = getattr(fitted, "classes_", None)
+    outcome = class_named(favourable, classes)
+    if outcome is None and classes is not None and len(classes) == 2:
+        echo.note(f"Points are for '{classes[-1]}', the last of the classes. Name the other one with --favourable.")
     asked = {name: value for name, value in given.items() if value not in (None, ())}
     if (table is None) != (target is None) or (table and not in_points):
         raise InvalidInputError("--table and --target go together, with --in-points.")
@@ -196,9 +199,7 @@ def verify_card(echo: Output, card: Path, people: Path | None) -> None:
 @click.option("--person", required=True, help="Who: the value in the column --id, or else the row, from 1.")
 @click.option("--id", "id_column", help="Column that names people.")
 @click.option("--policy", type=options.FILE, help="TOML or JSON file with names, approved reasons and what is fixed.")
-@click.option("--threshold", type=float, help="Probability that is needed; a model made with --decide has its own.")
-@click.option("--width", type=float, help="Width of the band around the threshold in which the draw decides.")
-@click.option("--favourable", help="Class whose probability is explained; by default a known word, or the last.")
+@options.has_band(threshold="Probability that is needed; a model made with --decide has its own.")
 @click.option(
     "--reasons", type=click.IntRange(1), default=4, show_default=True, help="Most reasons to give, ties aside."
 )
@@ -212,9 +213,7 @@ def notice(
     person: str,
     id_column: str | None,
     policy: Path | None,
-    threshold: float | None,
-    width: float | None,
-    favourable: str | None,
+    band: Band,
     reasons: int,
     to: Destination,
     dialect: Dialect,
@@ -238,16 +237,16 @@ def notice(
     inner, fitted = _scorecard(model), load_model(model)
     X = _row_of(inner, table, person, id_column, dialect)
     if isinstance(fitted, ThresholdDecision):
-        if threshold is not None or width is not None or favourable is not None:
+        if band != Band(None, None, None):
             raise InvalidInputError("--threshold, --width and --favourable are in this model already. Leave them out.")
         (found,) = fitted.notice(X, policy=policy, n=reasons)
     else:
         classes = getattr(inner, "classes_", None)
-        label = class_named(favourable, classes)
+        label = class_named(band.favourable, classes)
         if classes is not None and len(classes) == 2:
             echo_favourable(echo, label, classes)
-        band = {"threshold": threshold, "width": width or 0.0}
-        (found,) = inner.notice(X, **band, favourable=label, policy=policy, n=reasons)
+        limits = {"threshold": band.threshold, "width": band.width or 0.0}
+        (found,) = inner.notice(X, **limits, favourable=label, policy=policy, n=reasons)
     echo(found.to_text(), **json.loads(found.to_json()))
     if out is not None:
         text = {".html": found.to_html, ".txt": found.to_text, ".json": found.to_json}[out.suffix]()

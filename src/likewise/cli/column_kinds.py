@@ -30,29 +30,8 @@ _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_40
 _SHOWN_ROWS = 3
 _MANY_NUMBERS = 4  # per other value: the column is nearly numeric
 _FEW_VALUES = 10
-BLANKS = frozenset(
-    [
-        "",
-        "#N/A",
-        "#N/A N/A",
-        "#NA",
-        "-1.#IND",
-        "-1.#QNAN",
-        "-NaN",
-        "-nan",
-        "1.#IND",
-        "1.#QNAN",
-        "<NA>",
-        "N/A",
-        "NA",
-        "NULL",
-        "NaN",
-        "None",
-        "n/a",
-        "nan",
-        "null",
-    ]
-)
+_BLANK_WORDS = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
+BLANKS = frozenset(["", "#N/A N/A", *_BLANK_WORDS.split(" ")])
 """Text that stands for a missing value, as in pandas, unless a model or a metric knows it as a category."""
 
 
@@ -91,8 +70,7 @@ class Kinds:
     @classmethod
     def of_model(cls, model: Any) -> Kinds:
         """From a fitted model."""
-        encoder, metric = model.encoder_, model.guarantee_.metric
-        absent = metric.bind(encoder).missing
+        encoder, absent = model.encoder_, model.guarantee_.bound_metric.missing
         complete = [name for name, weight in zip(encoder.names, absent, strict=True) if np.isnan(weight)]
         columns = encoder.columns
         orders = {str(c.name): c for c in columns if isinstance(c, NumericColumn) and c.categories is not None}

@@ -248,6 +248,36 @@ def writes(text: str | None = None, default: str | None = None, *, required: boo
 
 
 @dataclass(frozen=True)
+class Band:
+    """A soft threshold: the probability in the middle of a band, its width, and the class whose probability it is."""
+
+    threshold: float | None
+    width: float | None
+    favourable: str | None
+
+
+def has_band(
+    when: str = "", threshold: str = "Probability at the middle of the band; needs --width."
+) -> Callable[..., Any]:
+    """Add --threshold, --width and --favourable, passed to the function as one `band`; `when` they apply."""
+    return as_one(
+        Band,
+        "band",
+        click.option("--threshold", type=float, help=f"{when}{threshold}"),
+        click.option(
+            "--width",
+            type=float,
+            help=f"{when}Width of the band from which the cut-off is drawn: people at distance D are decided "
+            "differently with probability at most D / width.",
+        ),
+        click.option(
+            "--favourable",
+            help=f"{when}Class whose probability is compared; by default a known word, or the last.",
+        ),
+    )
+
+
+@dataclass(frozen=True)
 class Batching:
     """How a table is scored in batches, as keywords of `score_file`."""
 
@@ -273,6 +303,11 @@ def scores_in_batches(results: str) -> Callable[..., Any]:
         cluster,
         reads_table,
     )
+
+
+def facts_of(found: Any, *names: str) -> dict[str, Any]:
+    """Attributes of a result, for the JSON document."""
+    return {name: getattr(found, name) for name in names}
 
 
 PAIR = ("one", "other")

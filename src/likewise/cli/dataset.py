@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_ordered, infer_kinds
-from likewise.cli.console import Dialect, Note, no_note
+from likewise.cli.console import Note, no_note
 from likewise.cli.seen_people import Unseen
+from likewise.cli.sources import PeopleSource
 from likewise.cli.table_io import check_columns, named, read_table
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.kernel.columns import UNSEEN, CategoricalColumn, is_numeric
@@ -51,42 +52,29 @@ class Dataset:
 
 
 def read_dataset(
-    path: str | Path,
+    source: PeopleSource,
     target: str,
-    drop: Sequence[str] = (),
+    note: Note = no_note,
     *,
-    dialect: Dialect | None = None,
     task: Task | None = None,
     metric: TableMetric | None = None,
     classes: Sequence[Any] | None = None,
-    categorical: Sequence[str] = (),
     orders: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    id_column: str | None = None,
     name_rows: bool = False,
     natural: bool = False,
-    note: Note = no_note,
 ) -> Dataset:
     """Read a table and split off its target; with a metric, only the columns that it names.
 
-    Whether a column is categorical, the metric says; without one, `categorical` and the values. `orders` are ordered
-    categories by column. `id_column` is left out; with `name_rows` it, or the row, becomes the index, as "id 17".
+    Whether a column is categorical, the metric says; without one, the source and the values. `orders` are ordered
+    categories by column. The id column is left out; with `name_rows` it, or the row, becomes the index, as "id 17".
     Outcomes become members of `classes`, if given. With `natural`, categories that are all integers or booleans stay
     so, for a model trained on these.
     """
-    where = named(path)
+    where = named(source.table)
     if metric is not None and target in metric.columns:
         raise FileError(f"The metric names the target {target!r} as a column of people. Is it the right --target?")
-    people = PeopleTable.read(
-        path,
-        metric,
-        dialect or Dialect(),
-        note,
-        id_column=id_column,
-        others=[target, *(name for name in drop if name != target)],
-        categorical=categorical,
-        orders=orders,
-        natural=natural,
-    )
+    others = [target, *(name for name in source.drop if name != target)]
+    people = PeopleTable.read(source, metric, note, others=others, orders=orders, natural=natural)
     table, X = people.whole, people.X
     if not len(table):
         raise FileError(f"{where} has no rows.")
@@ -97,10 +85,10 @@ def read_dataset(
             f"{rows[0] + 1}. Drop these first."
         )
     if name_rows:
-        X = X.set_axis(named_rows(id_column, range(1, len(X) + 1) if people.ids is None else people.ids))
+        X = X.set_axis(people.named_rows)
     if not X.shape[1]:
         raise FileError(f"{where} has no column but the target, so there is nothing to predict it from.")
-    outcomes = infer_kinds(table[[target]], people.dialect, note)[0][target]
+    outcomes = infer_kinds(table[[target]], source.dialect, note)[0][target]
     if classes is not None:
         outcomes = _as_classes(outcomes, classes)
     elif outcomes.nunique() < 2 and not name_rows:
@@ -114,11 +102,6 @@ def read_dataset(
     return Dataset(
         X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(people.dates, "days")
     )
-
-
-def named_rows(id_column: str | None, names: Iterable[Any]) -> list[str]:
-    """What people are called on a page, as in "id 17", or "row 17", the first of the table being row 1."""
-    return [f"{id_column or 'row'} {name}" for name in names]
 
 
 def _as_classes(outcomes: pd.Series[Any], classes: Sequence[Any]) -> pd.Series[Any]:
@@ -189,8 +172,7 @@ class PeopleTable:
     `dates` are columns of dates, which became days.
     """
 
-    path: Path
-    dialect: Dialect
+    source: PeopleSource
     whole: pd.DataFrame
     X: pd.DataFrame
     ids: pd.Series[Any] | None
@@ -199,48 +181,53 @@ class PeopleTable:
     @classmethod
     def read(
         cls,
-        path: str | Path,
+        source: PeopleSource,
         metric: TableMetric | None,
-        dialect: Dialect,
         note: Note,
         *,
-        id_column: str | None = None,
         others: Sequence[str] = (),
         as_text: Sequence[str] = (),
-        categorical: Sequence[str] = (),
         orders: Mapping[str, Sequence[str]] = MappingProxyType({}),
         of_model: Kinds | None = None,
         natural: bool = False,
     ) -> PeopleTable:
         """Read a table with the columns of a metric, or with all; beside them an id column and `others`.
 
-        Without a metric, columns in `categorical` and `orders` hold categories, and the values say it of the rest. The
-        columns `as_text` are read as text. Orders and categories that the metric does not list are those `of_model`, a
-        model to be asked as well. With `natural`, categories that are all integers or booleans stay so.
+        Without a metric, the categorical columns of the source and those in `orders` hold categories, and the values
+        say it of the rest. The columns `as_text` are read as text. Orders and categories that the metric does not list
+        are those `of_model`, a model to be asked as well. With `natural`, categories that are all integers or booleans
+        stay so.
         """
-        ids, of_model = [] if id_column is None else [id_column], of_model or Kinds()
+        path, dialect, of_model = source.table, source.dialect, of_model or Kinds()
+        ids = [] if source.id_column is None else [source.id_column]
+        coded = [*source.categorical, *orders] if metric is None else []
         kinds = None if metric is None else Kinds.of_metric(metric)
-        texts = [*categorical, *orders] if kinds is None else [*kinds.as_text, *of_model.as_text]
+        texts = coded if kinds is None else [*kinds.as_text, *of_model.as_text]
         whole = read_table(path, dialect, note, as_text=[*texts, *as_text, *ids], padded=kinds is None)
-        check_columns(whole, [*others, *categorical, *orders, *ids], path)
-        names = None if id_column is None else whole[id_column]
+        check_columns(whole, [*others, *coded, *ids], path)
+        names = None if source.id_column is None else whole[source.id_column]
         if metric is None or kinds is None:
-            coded = [*categorical, *orders]
             X, dates = infer_kinds(whole.drop(columns=[*others, *ids]), dialect, note, categorical=coded)
             X = X.assign(**{name: as_ordered(X[name], listed) for name, listed in orders.items()})
-            return cls(Path(path), dialect, whole, X, names, dates)
+            return cls(source, whole, X, names, dates)
         kinds = replace(kinds, orders={**of_model.orders, **kinds.orders}, known={**kinds.known, **of_model.known})
         faults = Faults(names)
         chosen = select_columns(whole, metric, path, note, ignore=[*others, *ids])
         X = as_kinds(chosen, kinds, dialect, faults, note, natural=natural)
         faults.stop(named(path))
-        return cls(Path(path), dialect, whole, X, names)
+        return cls(source, whole, X, names)
+
+    @property
+    def named_rows(self) -> list[str]:
+        """What people are called on a page, as in "id 17", or "row 17", the first of the table being row 1."""
+        names = range(1, len(self.X) + 1) if self.ids is None else self.ids
+        return [f"{self.source.id_column or 'row'} {name}" for name in names]
 
     def scores(self, name: str) -> pd.Series[Any]:
         """A column of scores, one number per person."""
         faults = Faults(self.ids)
-        found = as_kinds(self.whole[[name]], Kinds([name], complete=[name]), self.dialect, faults)
-        faults.stop(named(self.path), of_scores=True)
+        found = as_kinds(self.whole[[name]], Kinds([name], complete=[name]), self.source.dialect, faults)
+        faults.stop(named(self.source.table), of_scores=True)
         return found[name]
 
 

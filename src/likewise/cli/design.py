@@ -14,11 +14,9 @@ import click
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Output, command, next_command
 from likewise.cli.sources import DesignSource, makes_metric
-from likewise.exceptions import FileError, InvalidInputError
+from likewise.exceptions import FileError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from likewise.cli.dataset import Dataset
     from likewise.design.frontier import FrontierPoint, MetricFrontier
     from likewise.design.references import Reference
@@ -93,6 +91,7 @@ def design_file(
     """Design a metric and write its file."""
     from likewise import design_metric
     from likewise._optional import need
+    from likewise.cli.category_shapes import GivenShapes
     from likewise.cli.dataset import drop_names
     from likewise.cli.metric import count_units, echo_distances, echo_kept
     from likewise.cli.metric_commands import echo_weights, replacing
@@ -111,10 +110,9 @@ def design_file(
         replace(to, out=page).check(source.table, out)
     before = metric_at(out)
     data = source.load(echo)
-    shapes = _kept_shapes(before, data.X)
-    X = _with_kinds(data.X, shapes, out)
-    shaped = [name for part in shapes.values() for name in part]
-    named = (*source.categorical, *protected, *shaped, *(() if before is None else before.protected))
+    shapes = GivenShapes.of(None if before is None else before.metric, data.X, {})
+    X = shapes.applied_to(data.X)
+    named = (*source.categorical, *protected, *shapes.columns, *(() if before is None else before.protected))
     X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
     data = replace(data, X=X)
     note_doubtful(X, echo.note)
@@ -130,15 +128,15 @@ def design_file(
         protected=hidden,
         output_range=data.output_range,
         categorical=categorical_columns(X),
-        groups=shapes["groups"],
-        distances=shapes["distances"],
+        groups=shapes.groups,
+        distances=shapes.distances,
         task=data.task,
         n_points=points,
         cv=folds,
         verbose=not echo.as_json,
     )
     point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
-    metric: Any = point.metric.with_params(order=shapes["order"])
+    metric: Any = point.metric.with_params(order=shapes.order)
     words = None if before is None else read_comments(out)
     kept_units = echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
@@ -173,33 +171,6 @@ def design_file(
         next_command("enforce", *same, "--method", "additive", "--out", unused_path("model.skops")),
         next_command("compare", *same),
     )
-
-
-def _kept_shapes(before: MetricFile | None, X: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The order, groups and distances of categories in the replaced file, of columns that the table has."""
-    from likewise.metric_file import CATEGORY_SECTIONS
-
-    def part(section: str) -> dict[str, Any]:
-        given = {} if before is None else getattr(before.metric, section)
-        return {name: each for name, each in given.items() if name in X}
-
-    return {section: part(section) for section in CATEGORY_SECTIONS}
-
-
-def _with_kinds(X: pd.DataFrame, shapes: dict[str, dict[str, Any]], out: Path) -> pd.DataFrame:
-    """People whose columns are what the replaced file says of their categories."""
-    from pandas.api.types import is_numeric_dtype
-
-    from likewise.cli.column_kinds import as_ordered
-
-    for section in ("groups", "distances"):
-        for name in shapes[section]:
-            if is_numeric_dtype(X[name]):
-                raise InvalidInputError(
-                    f"{out} has {section} of the categories of {name!r}, whose values are numbers. Give --categorical "
-                    f"{name!r}, or take them out of the file."
-                )
-    return X.assign(**{name: as_ordered(X[name], listed) for name, listed in shapes["order"].items()})
 
 
 def _write_page(

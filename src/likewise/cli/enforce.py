@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Destination, Dialect, Output, command, echo_coverage, echo_unseen, next_command
+from likewise.cli.console import Band, Destination, Dialect, Output, command, echo_coverage, echo_unseen, next_command
 from likewise.cli.sources import DatasetSource, reads_dataset
 from likewise.exceptions import InvalidInputError
 
@@ -67,12 +67,7 @@ _MIN_GAIN = 1e-6  # in training loss; less is not worth a line
     help="Guarantee decisions instead of scores, by a cut-off drawn from a band; needs --threshold and --width. The "
     "metric is enforced at width times D, so that decisions are within D.",
 )
-@click.option("--threshold", type=float, help="With --decide: probability at the middle of the band.")
-@click.option("--width", type=float, help="With --decide: width of the band.")
-@click.option(
-    "--favourable",
-    help="With --decide: class whose probability is compared; by default a known word, or the last.",
-)
+@options.has_band("With --decide: ")
 @click.option(
     "--holdout",
     type=float,
@@ -91,9 +86,7 @@ def enforce(
     method: str,
     inner: str,
     decide: bool,
-    threshold: float | None,
-    width: float | None,
-    favourable: str | None,
+    band: Band,
     holdout: float,
     to: Destination,
     seed: int | None,
@@ -125,7 +118,7 @@ def enforce(
         raise InvalidInputError(
             f"--{next(iter(smoothing))} is for --method smoothing or --method auto; got --method {method}."
         )
-    if decide != (threshold is not None) or decide != (width is not None) or (favourable and not decide):
+    if decide != (band.threshold is not None) or decide != (band.width is not None) or (band.favourable and not decide):
         raise InvalidInputError("--decide, --threshold and --width go together; --favourable goes with them.")
     if in_partitions(source.table, cluster):
         if decide:
@@ -145,7 +138,7 @@ def enforce(
         raise InvalidInputError(f"--vote is for a classification; {source.target!r} is a regression, by the mean.")
     if "draws" in smoothing:
         smoothing["n_draws"] = smoothing.pop("draws")
-    strict = metric if width is None else _scaled_by(metric, width, data)
+    strict = metric if band.width is None else _scaled_by(metric, band.width, data)
     if method == "auto":
         estimator = _best_estimator(echo, data, strict, None if inner == "boosting" else model, seed, smoothing)
     else:
@@ -153,7 +146,7 @@ def enforce(
         smoothing = defaults | smoothing | {"verbose": not echo.as_json}
         estimator = build_estimator(method, data, strict, model, seed=seed, smoothing=smoothing)
     if decide:
-        estimator = _with_band(echo, estimator, data, threshold, width, favourable)
+        estimator = _with_band(echo, estimator, data, band)
     result = fit_and_measure(estimator, build_unconstrained(data, metric, inner, model), data, share=holdout)
     fitted = result.model
     if "verbose" in fitted.get_params():
@@ -190,17 +183,18 @@ def _scaled_by(metric: TableMetric, width: float, data: Dataset) -> TableMetric:
     return metric.scaled(width)
 
 
-def _with_band(echo: Output, estimator: Any, data: Dataset, threshold: Any, width: Any, favourable: str | None) -> Any:
+def _with_band(echo: Output, estimator: Any, data: Dataset, band: Band) -> Any:
     import numpy as np
 
     from likewise.cli.models import class_named, echo_favourable
     from likewise.decisions.threshold import ThresholdDecision
 
     classes = np.unique(data.y)
-    chosen = class_named(favourable, classes)
+    chosen = class_named(band.favourable, classes)
     if len(classes) == 2:
         echo_favourable(echo, chosen, classes)
-    return ThresholdDecision(estimator, threshold=threshold, width=width, favourable=chosen)
+    limits: Any = {"threshold": band.threshold, "width": band.width}
+    return ThresholdDecision(estimator, **limits, favourable=chosen)
 
 
 def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:

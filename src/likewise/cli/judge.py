@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Destination, Dialect, Output, command, next_command
-from likewise.cli.sources import DesignSource
+from likewise.cli.console import Destination, Output, as_one, command, next_command
+from likewise.cli.sources import PeopleSource
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -35,13 +35,9 @@ _ANSWER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:(\+)|-\s*(\d+(?:\.\d*)?|\.\
 
 
 @options.new_command()
-@click.argument("table", type=options.FILE)
 @click.option("--out", type=options.FILE, required=True, help="CSV file of answers; new answers are appended.")
 @click.option("--judge", "name", required=True, help="Name of the person who answers.")
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; its columns of weight 0 are not shown.")
-@click.option("--drop", multiple=True, help="Column to leave out, such as the outcome; may be given several times.")
-@options.categorical
-@options.id_column
 @click.option(
     "--questions",
     type=click.IntRange(min=1),
@@ -50,19 +46,16 @@ _ANSWER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:(\+)|-\s*(\d+(?:\.\d*)?|\.\
     help="Most questions to ask in this session.",
 )
 @command
-@options.reads_table
-def judge(
-    echo: Output,
-    table: Path,
-    out: Path,
-    name: str,
-    metric_file: Path | None,
-    drop: tuple[str, ...],
-    categorical: tuple[str, ...],
-    id_column: str | None,
-    questions: int,
-    dialect: Dialect,
-) -> None:
+@as_one(
+    PeopleSource,
+    "source",
+    click.argument("table", type=options.FILE),
+    click.option("--drop", multiple=True, help="Column to leave out, such as the outcome; may be given several times."),
+    options.categorical,
+    options.id_column,
+    options.reads_table,
+)
+def judge(echo: Output, source: PeopleSource, out: Path, name: str, metric_file: Path | None, questions: int) -> None:
     """Ask a person how far apart pairs of people may be treated, and save the answers.
 
     Shows two people of the table side by side, only where they differ, and asks about the pair whose distance is least
@@ -75,12 +68,12 @@ def judge(
     from likewise.io import check_output_path
     from likewise.metric_file import read_metric_file
 
-    check_output_path(out, table, metric_file, force=True)
+    check_output_path(out, source.table, metric_file, force=True)
     if not name.strip():
         raise InvalidInputError("--judge must be a name; got only spaces.")
     file = None if metric_file is None else read_metric_file(metric_file)
     start = None if file is None else file.metric
-    X = read_people_table(echo, table, drop, categorical, id_column, dialect, start)
+    X = read_people_table(echo, source, start)
     n_new = 0
     try:
         for _ in range(questions):
@@ -101,7 +94,7 @@ def judge(
     own = read_judgements(out)
     n_all = int(((own["judge"] == name) & (own["kind"] != "skip")).sum())
     echo(f"{n_new} new answers; {out} has {n_all} of {name}.", n_new=n_new, n_answers=n_all, answers=str(out))
-    same = [table, *(word for column in drop for word in ("--drop", column))]
+    same = [source.table, *(word for column in source.drop for word in ("--drop", column))]
     echo.finish(next_command("metric", *same, "--judgements", out, "--out", "metric.toml"))
 
 
@@ -189,23 +182,15 @@ def append_judgements(path: str | Path, rows: Sequence[dict[str, Any]]) -> None:
         raise FileError(f"Cannot write {path}: {error.strerror}.") from None
 
 
-def read_people_table(
-    echo: Output,
-    path: Path,
-    drop: Sequence[str],
-    categorical: Sequence[str],
-    id_column: str | None,
-    dialect: Dialect,
-    metric: TableMetric | None = None,
-) -> pd.DataFrame:
+def read_people_table(echo: Output, source: PeopleSource, metric: TableMetric | None = None) -> pd.DataFrame:
     """People of a table without outcomes, named by the id column or by row numbers from 1."""
     from likewise.cli.dataset import PeopleTable, drop_empty_columns
 
+    drop = source.drop
     weighty = [] if metric is None else [n for n in drop if n in metric.columns and n not in metric.hidden]
     if weighty:
         raise InvalidInputError(f"--drop must name columns without a weight in the metric; {weighty[0]!r} has one.")
-    coded = categorical if metric is None else ()
-    read = PeopleTable.read(path, metric, dialect, echo.note, id_column=id_column, others=drop, categorical=coded)
+    read = PeopleTable.read(source, metric, echo.note, others=drop)
     people, names = read.X.drop(columns=list(drop), errors="ignore"), read.ids
     labels = range(1, len(people) + 1) if names is None else names
     return drop_empty_columns(people, echo.note).set_axis(list(labels))
@@ -213,7 +198,7 @@ def read_people_table(
 
 def metric_from_judgements(
     echo: Output,
-    source: DesignSource,
+    source: PeopleSource,
     answers: Path,
     *,
     start: Path | None,
@@ -229,13 +214,13 @@ def metric_from_judgements(
     from likewise.metric_edits import metric_at, read_comments
     from likewise.metric_file import MetricFile, read_metric_file, today, write_metric
 
-    out, drop = to.path, source.drop if source.target is None else (*source.drop, source.target)
+    out = to.path
     to.check(source.table, answers, start)
     if not answers.exists():
         raise FileError(f"There is no file {answers}.")
     begun = None if start is None else read_metric_file(start)
     metric = None if begun is None else begun.metric
-    X = read_people_table(echo, source.table, drop, source.categorical, source.id_column, source.dialect, metric)
+    X = read_people_table(echo, source, metric)
     absent = [name for name in zero if name not in X.columns]
     if absent:
         raise InvalidInputError(f"--zero names the column {absent[0]!r}, which is not in {source.table}.")

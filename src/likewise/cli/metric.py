@@ -144,7 +144,8 @@ def reveal(
         from likewise.cli.judge import metric_from_judgements
 
         how.check_other("--judgements")
-        metric_from_judgements(echo, source, judgements, start=how.start, strict=strict, zero=how.zero, to=to)
+        people = source.people if source.target is None else replace(source.people, drop=(*source.drop, source.target))
+        metric_from_judgements(echo, people, judgements, start=how.start, strict=strict, zero=how.zero, to=to)
     elif strict:
         raise InvalidInputError("--strict is for --judgements, answers of likewise judge. Give these, or leave it out.")
     elif (source.target is None) == (how.scores is None):
@@ -181,17 +182,8 @@ def _reveal_file(echo: Output, source: DesignSource, how: RevealOptions, to: Des
     before = metric_at(out)
     shaped = before if how.start is None else read_metric_file(how.start)
     check_factor("--scale", scale)
-    data = read_dataset(
-        source.table,
-        str(source.target or scores),
-        source.drop,
-        dialect=source.dialect,
-        task=source.task if scores is None else "regression",
-        categorical=source.categorical,
-        orders=how.orders,
-        id_column=source.id_column,
-        note=echo.note,
-    )
+    task = source.task if scores is None else "regression"
+    data = read_dataset(source.people, str(source.target or scores), echo.note, task=task, orders=how.orders)
     limits = source.output_range
     limits = range_for_metric(data, limits) if scores is None else _range_of_scores(data.y, limits)
     X = drop_empty_columns(data.X, echo.note)

@@ -11,6 +11,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Output, command
+from likewise.cli.sources import PeopleSource
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def _check_people(echo: Output, file: MetricFile, table: Path, dialect: Any) -> 
     from likewise.cli.dataset import PeopleTable
     from likewise.cli.table_io import named
 
-    X = PeopleTable.read(table, file.metric, dialect, echo.note).X
+    X = PeopleTable.read(PeopleSource(table, None, dialect), file.metric, echo.note).X
     warn_if_ineffective(*file.metric.read(X))
     echo(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
     options.echo_coverage(echo, measure_coverage(file.metric, X))

@@ -13,7 +13,7 @@ from likewise._subsample import evenly_spaced
 from likewise.ask import answers
 from likewise.cli.column_kinds import read_numbers, with_blanks
 from likewise.cli.console import Dialect, Note
-from likewise.cli.table_io import some_values, unseen_note
+from likewise.cli.table_io import refuse_unknown, some_values, unseen_note
 from likewise.exceptions import FileError
 from likewise.kernel.columns import UNSEEN, LevelIndex, canonical_category
 from likewise.known_values import known_values
@@ -61,11 +61,7 @@ class SpellingOfModel:
             column, unseen = _as_known(people[name], known, dialect)
             n_present = int(column.notna().sum())
             if n_present and int(unseen.sum()) == n_present:
-                raise FileError(
-                    f"Column {name!r} of {where} has {some_values(people[name][unseen])}, and the model was fitted on "
-                    f"{some_values(known)}: it knows none of the people's values, and to it all of them are the same. "
-                    "Write them as they were in training."
-                )
+                refuse_unknown(name, where, people[name][unseen], known)
             if unseen.any():
                 note(unseen_note(name, people[name][unseen].iloc[0], int(unseen.sum()), len(people), known))
             listed = [*dict.fromkeys(value for value in known if not pd.isna(value))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,17 @@ import click
 import numpy as np
 
 from likewise._favourable import label_of, named_favourable
-from likewise.cli.console import Output
+from likewise.cli import console as options
+from likewise.cli.console import Destination, Output, as_one
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
+
+    from likewise.cli.sources import PeopleSource
+    from likewise.metric_file import MetricFile
 
 
 KINDS = (
@@ -119,7 +124,7 @@ def check_taken(option: str, names: Sequence[str], people: pd.DataFrame) -> None
 
 
 def answers_of(model: Any, people: pd.DataFrame) -> Any:
-    """What a model of another system answers for the people; raises if it knows no value of a column."""
+    """What a model answers for the people; raises if it knows no value of a column."""
     import pandas as pd
 
     from likewise.ask import as_taken, steady_answers
@@ -128,9 +133,42 @@ def answers_of(model: Any, people: pd.DataFrame) -> Any:
     taken = as_taken(model, people)
     check_known(model, taken)
     found = steady_answers(model, taken)
+    own_range = getattr(getattr(model, "guarantee_", None), "output_range", None)
+    if own_range is not None:
+        return found.clip(*own_range)  # a mean may leave the range by a rounding error
     return pd.DataFrame(found, columns=getattr(model, "classes_", None)) if hasattr(model, "predict_proba") else found
 
 
-def model_option(*, required: bool) -> Callable[[Any], Any]:
-    """Add --model, passed on as text."""
-    return click.option("--model", "model_name", required=required, help=f"Model: {KINDS}.")
+@dataclass(frozen=True)
+class Examined:
+    """A model or scores under examination, what they are compared with, and what is favourable."""
+
+    model_name: str | None
+    metric_file: Path | None
+    output_range: tuple[float, float] | None
+    favourable: str | None
+
+    def load(self, source: PeopleSource, to: Destination) -> tuple[Any, MetricFile | None, Any]:
+        """The model, the metric file and, for another system, the range of its outputs."""
+        from likewise.cli.dataset import resolve_range
+        from likewise.metric_file import read_metric_file
+
+        to.check(source.table, self.metric_file, file_of(self.model_name))
+        model = None if self.model_name is None else load_any_model(self.model_name, source.categories)
+        if self.metric_file is None:
+            return model, None, self.output_range
+        file = read_metric_file(self.metric_file)
+        own = hasattr(model, "guarantee_")
+        return model, file, self.output_range if own else resolve_range(file, self.output_range, self.metric_file)
+
+
+def examines(metric_text: str = "by default the model's metric.", *, needs_model: bool = True) -> Callable[..., Any]:
+    """Add --model, --metric, --range and --favourable, passed to the function as one `examined`."""
+    return as_one(
+        Examined,
+        "examined",
+        click.option("--model", "model_name", required=needs_model, help=f"Model: {KINDS}."),
+        click.option("--metric", "metric_file", type=options.FILE, help=f"Metric file; {metric_text}"),
+        options.score_range,
+        options.favourable,
+    )

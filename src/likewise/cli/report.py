@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,7 @@ class Page:
         """Measure what scores show, and the model where it can be asked."""
         import numpy as np
 
-        from likewise.cli.dataset import PeopleTable, named_rows, resolve_range
+        from likewise.cli.dataset import PeopleTable, resolve_range
         from likewise.metric_file import read_metric_file
         from likewise.report.build import build_scores_report
 
@@ -79,9 +79,7 @@ class Page:
             )
         file, source = read_metric_file(self.metric_file), self.source
         beside = [name for name in (self.scores, review.decisions) if name is not None]
-        people = PeopleTable.read(
-            source.table, file.metric, self.dialect, echo.note, id_column=self.id_column, others=beside
-        )
+        people = PeopleTable.read(source, file.metric, echo.note, others=beside)
         asked, classes = None, getattr(model, "classes_", None)
         if model is not None:
             asked, _ = source.load(echo, model)
@@ -90,10 +88,9 @@ class Page:
         else:
             answers = people.scores(str(self.scores)).to_numpy()
         limits = resolve_range(file, self.output_range, self.metric_file)
-        names = range(1, len(people.X) + 1) if people.ids is None else people.ids
         shown = str(classes[-1]) if classes is not None and len(classes) == 2 else self.scores
         return build_scores_report(
-            people.X.set_axis(named_rows(self.id_column, names)),
+            people.X.set_axis(people.named_rows),
             answers,
             file.metric,
             outcome=self.outcome or shown or "the score",
@@ -115,17 +112,15 @@ class Page:
         if self.scores is not None:
             self.source.load(echo, model)  # which compares the model's scores with these
         metric, limits = model.guarantee_.metric, model.guarantee_.output_range
+        drop = tuple(name for name in (review.decisions, self.scores) if name is not None)
         data = read_dataset(
-            self.source.table,
+            replace(self.source, drop=drop),
             self.target,
-            [name for name in (review.decisions, self.scores) if name is not None],
-            dialect=self.dialect,
+            echo.note,
             task="classification" if hasattr(model, "classes_") else "regression",
             metric=metric,
             classes=getattr(model, "classes_", None),
-            id_column=self.id_column,
             name_rows=True,
-            note=echo.note,
         )
         if not data.is_classification and self.outcome is not None:
             raise InvalidInputError(f"--outcome is for a classification; {self.model_name} is a regression.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 
 from likewise._validation import counted, list_words
 from likewise.cli import console as options
-from likewise.cli.console import Destination, Output, as_one, command, name_people, rows_are
+from likewise.cli.console import Destination, Output, as_one, command, facts_of, name_people, rows_are
 from likewise.cli.sources import PeopleSource
 from likewise.exceptions import InvalidInputError
 
@@ -134,14 +134,10 @@ def compare_files(
     )
     echo(
         f"{found.headline}.\n{found.coverage}",
-        n_denied=found.n_denied,
-        n_approved=found.n_approved,
+        **facts_of(found, "n_denied", "n_approved", "n_pairs", "recognised", "coverage"),
         n_files=len(found.files),
-        n_pairs=found.n_pairs,
         favourable=str(found.decisions[1]),
         unfavourable=str(found.decisions[0]),
-        recognised=found.recognised,
-        coverage=found.coverage,
     )
     alone = found.blanks[found.blanks["decision"].eq(found.decisions[0]) & found.blanks["n_comparators"].eq(0)]
     if len(alone):
@@ -201,14 +197,11 @@ def read_review(
     decisions, directions, group_column = str(review.decisions), review.directions, review.group_column
     groups = [] if group_column is None else [group_column]
     read = PeopleTable.read(
-        source.table,
+        replace(source, categorical=review.same),
         metric,
-        source.dialect,
         echo.note,
-        id_column=source.id_column,
         others=[decisions, *ignore, *(name for name in groups if metric is not None and name not in metric.columns)],
         as_text=[decisions, *review.same, *groups],
-        categorical=review.same if metric is None else (),
     )
     check_columns(read.whole, (*directions, *groups), source.table)
     unknown = [name for name in directions if metric is not None and name not in metric.columns]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Batching, Destination, Dialect, Output, command, next_command
+from likewise.cli.console import Band, Batching, Destination, Dialect, Output, command, facts_of, next_command
 from likewise.cli.models import class_named, echo_favourable
 from likewise.exceptions import FileError, InvalidInputError
 
@@ -127,14 +127,7 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 @click.argument("table", type=options.FILE, required=False)
 @click.option("--round", "round_name", help="Name of the round, such as 2026-11-17: everybody in it shares one draw.")
 @_key_file
-@click.option("--threshold", type=float, help="Probability at the middle of the band; needs --width.")
-@click.option(
-    "--width",
-    type=float,
-    help="Width of the band from which the cut-off is drawn: people at distance D are decided differently with "
-    "probability at most D / width.",
-)
-@click.option("--favourable", help="Class whose probability is compared; by default a known word, or the last.")
+@options.has_band()
 @options.writes("CSV or Parquet; the record of the round is written beside it.", default="decisions.csv")
 @click.option("--commit", is_flag=True, help="Print the commitments to publish before the round, and decide nothing.")
 @click.option(
@@ -199,9 +192,7 @@ def _decide(
     key_file: Path,
     batching: Batching,
     *,
-    threshold: float | None,
-    width: float | None,
-    favourable: str | None,
+    band: Band,
     to: Destination,
 ) -> None:
     from likewise._shared_draw import SharedDraw
@@ -215,9 +206,9 @@ def _decide(
     for path in (out, record_of(out)):
         replace(to, out=path).check(model, table, key_file)
     fitted = load_model(model)
-    if favourable is not None and threshold is None:
+    if band.favourable is not None and band.threshold is None:
         raise InvalidInputError("--favourable goes with --threshold and --width.")
-    decision = fitted if threshold is None and width is None else _with_band(echo, fitted, threshold, width, favourable)
+    decision = fitted if band.threshold is None and band.width is None else _with_band(echo, fitted, band)
     rule = DecisionRule.of(decision)
     job = ScoringJob(model.read_bytes(), draw=SharedDraw.from_key(key, round_name), rule=rule)
     n = score_file(job, table, out, **vars(batching), verbose=not echo.as_json, note=echo.note)
@@ -226,9 +217,8 @@ def _decide(
         f"Decided about {n:,} people in the round {round_name}.",
         n_people=n,
         round=round_name,
-        key_commitment=record.key_commitment,
-        draw_commitment=record.draw_commitment,
         record_digest=record.digest,
+        **facts_of(record, "key_commitment", "draw_commitment"),
     )
     costs = costs_beside_threshold(fitted, rule, table, batching.dialect, _NEAR)
     if costs is not None:
@@ -242,16 +232,16 @@ def _decide(
     echo.finish(next_command("decide", model, table, "--verify", out))
 
 
-def _with_band(echo: Output, model: Any, threshold: float | None, width: float | None, favourable: str | None) -> Any:
+def _with_band(echo: Output, model: Any, band: Band) -> Any:
     from likewise.decisions.threshold import ThresholdDecision
 
-    if threshold is None or width is None:
+    if band.threshold is None or band.width is None:
         raise InvalidInputError("--threshold and --width go together; a plain threshold (width 0) guarantees nothing.")
     if isinstance(model, ThresholdDecision):
         raise InvalidInputError("--threshold and --width are in this model already. Leave them out.")
     classes = getattr(model, "classes_", None)
-    chosen = class_named(favourable, classes)
-    found = ThresholdDecision.from_model(model, threshold=threshold, width=width, favourable=chosen)
+    chosen = class_named(band.favourable, classes)
+    found = ThresholdDecision.from_model(model, threshold=band.threshold, width=band.width, favourable=chosen)
     echo_favourable(echo, chosen, classes)
     return found
 
@@ -315,9 +305,8 @@ def _verify(
         verified=True,
         n_people=n,
         round=record.round,
-        draw_commitment=record.draw_commitment,
-        key_commitment=record.key_commitment,
         record_digest=record.digest,
+        **facts_of(record, "key_commitment", "draw_commitment"),
         not_shown=not_shown,
     )
     echo.finish()

@@ -67,9 +67,11 @@ class PeopleSource:
         whole = read_table(self.table, self.dialect, echo.note, as_text=as_text, padded=kinds is None)
         check_columns(whole, [*beside, *self.drop], self.table)
         columns = taken(list(whole.columns))
-        absent = [name for name in columns if name not in whole.columns]
+        needed = getattr(model, "required_features_", columns)  # our own models know which columns may be absent
+        absent = [name for name in columns if name not in whole.columns and name in needed]
         if absent:
             raise FileError(f"{where} has no column {absent[0]!r}, which the model takes.")
+        columns = [name for name in columns if name in whole.columns]
         names = None if self.id_column is None else whole[self.id_column].reset_index(drop=True)
         n_taken = unnamed or (len(columns) if own else getattr(model, "n_features_in_", len(columns)))
         if n_taken != len(columns):
@@ -163,10 +165,10 @@ class DatasetSource:
     table: Path
     target: str
     metric_file: Path
-    task: Task | None = None
-    output_range: Range | None = None
-    id_column: str | None = None
-    dialect: Dialect | None = None
+    task: Task | None
+    output_range: Range | None
+    id_column: str | None
+    dialect: Dialect
     keep: tuple[str, ...] = ()
 
     def load(self, note: Note, *, natural: bool = False) -> tuple[Dataset, TableMetric]:
@@ -191,16 +193,8 @@ class DatasetSource:
                 f"{', '.join(file.not_forced)}: weight 0 in {self.metric_file}, since the people it was revealed from "
                 "do not force one. Nobody has decided that: give a weight, or the model will not use the column."
             )
-        data = read_dataset(
-            self.table,
-            self.target,
-            dialect=self.dialect,
-            task=self.task,
-            metric=file.metric,
-            id_column=self.id_column,
-            natural=natural,
-            note=note,
-        )
+        people = PeopleSource(self.table, self.id_column, self.dialect)
+        data = read_dataset(people, self.target, note, task=self.task, metric=file.metric, natural=natural)
         design = next_command("design", hinted(self.table), "--target", self.target)
         unseen = Unseen.find(file, data.X, self.metric_file, design)
         X = drop_empty_columns(data.X, note)
@@ -254,20 +248,16 @@ class DesignSource:
     id_column: str | None
     dialect: Dialect
 
+    @property
+    def people(self) -> PeopleSource:
+        """The table, without the target."""
+        return PeopleSource(self.table, self.id_column, self.dialect, self.categorical, self.drop)
+
     def load(self, echo: Output) -> Dataset:
         """Read people, outcomes and, for a regression, the output range."""
         from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
 
-        data = read_dataset(
-            self.table,
-            str(self.target),
-            self.drop,
-            dialect=self.dialect,
-            task=self.task,
-            categorical=self.categorical,
-            id_column=self.id_column,
-            note=echo.note,
-        )
+        data = read_dataset(self.people, str(self.target), echo.note, task=self.task)
         limits = range_for_metric(data, self.output_range)
         return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=limits)
 

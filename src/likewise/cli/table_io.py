@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import click
 import numpy as np
@@ -267,17 +267,21 @@ class Unseen:
         for column in self._columns:
             example, _ = self._found.get(column.name, (None, 0))
             if not pd.isna(example) and not self._n_known[column.name]:
-                raise FileError(
-                    f"Column {column.name!r} of {where} has values such as {example!r}, and the model was fitted on "
-                    f"{some_values(column.levels)}: it knows none of the people's values, and to it all of them are "
-                    "the same. Write them as they were in training."
-                )
+                refuse_unknown(column.name, where, [example], column.levels)
 
     def tell(self, note: Note) -> None:
         """Note each column with such people."""
         levels = {column.name: column.levels for column in self._columns}
         for name, (first, count) in self._found.items():
             note(unseen_note(name, first, count, self._n_people, levels[name]))
+
+
+def refuse_unknown(name: Any, where: str, values: Iterable[Any], known: Iterable[Any]) -> NoReturn:
+    """Raise for a column of which the model, fitted on other values, knows none."""
+    raise FileError(
+        f"Column {name!r} of {where} has {some_values(values)}, and the model was fitted on {some_values(known)}: it "
+        "knows none of the people's values, and to it all of them are the same. Write them as they were in training."
+    )
 
 
 def unseen_note(name: Any, first: Any, count: int, n_people: int, known: Iterable[Any]) -> str:

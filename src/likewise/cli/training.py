@@ -165,11 +165,7 @@ def set_to_zero(metric: TableMetric, columns: Sequence[str]) -> TableMetric:
             raise InvalidInputError(
                 f"--zero must name columns of the table; there is no {name!r} among {metric.columns}."
             )
-    numeric, categorical = (
-        {name: 0.0 if name in columns else weight for name, weight in part.items()}
-        for part in (metric.numeric, metric.categorical)
-    )
-    return metric.with_params(numeric=numeric, categorical=categorical)
+    return metric.reweighted(dict.fromkeys(columns, 0.0))
 
 
 def inner_model(data: Dataset, name: str) -> Any:

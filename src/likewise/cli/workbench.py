@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, next_command
+from likewise.cli.console import Output, command, next_command
 from likewise.cli.models import class_named, load_any_model
-from likewise.cli.sources import DatasetSource, DesignSource, makes_metric
+from likewise.cli.sources import DatasetSource, DesignSource, PeopleSource, makes_metric
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def workbench(
         raise InvalidInputError(f"--outcome is for a classification; {problem.target!r} is a regression.")
     shown = class_named(outcome, np.unique(problem.y), "--outcome")
     problem = replace(problem, units={**problem.units, **units}, outcome=shown)
-    problem = _with_scores(echo, problem, source.table, model_file, scores, source.dialect)
+    problem = _with_scores(echo, problem, source, model_file, scores)
     serve(
         echo,
         problem,
@@ -230,19 +230,18 @@ def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:
 
 
 def _with_scores(
-    echo: Output, problem: Problem, table: Path, model_file: Path | None, scores: str | None, dialect: Dialect
+    echo: Output, problem: Problem, source: DesignSource, model_file: Path | None, scores: str | None
 ) -> Problem:
     """The problem with the scores of a model in use, from a column or a model file."""
     import numpy as np
     import pandas as pd
 
     from likewise.ask import answers
-    from likewise.base import ConstrainedEstimator
-    from likewise.cli.model_spelling import SpellingOfModel
     from likewise.cli.table_io import read_table
 
+    table = source.table
     if scores is not None:
-        column = read_table(table, dialect, echo.note)[scores]
+        column = read_table(table, source.dialect, echo.note)[scores]
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
         low, high = problem.output_range or (0.0, 1.0)
         wrong = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
@@ -257,15 +256,8 @@ def _with_scores(
     if model_file is None:
         return problem
     model = load_any_model(str(model_file))
-    X = problem.X
-    known = getattr(model, "feature_names_in_", None)
-    needed = getattr(model, "required_features_", () if known is None else known)
-    absent = [name for name in needed if name not in X.columns]
-    if absent:
-        raise InvalidInputError(f"{model_file} needs the column {absent[0]!r}, which is not in the table.")
-    people = X if known is None else X[[name for name in known if name in X.columns]]
-    if not isinstance(model, ConstrainedEstimator):
-        people = SpellingOfModel.of(model, list(people.columns)).applied_to(people, dialect, str(table), echo.note)
+    taken = PeopleSource(table, source.id_column, source.dialect, source.categorical, (*source.drop, problem.target))
+    people, _ = taken.load(echo, model)
     if problem.task == "regression":
         low, high = problem.output_range or (0.0, 1.0)
         outputs = np.clip(answers(model, people, "predict").astype(np.float64), low, high)

@@ -24,8 +24,6 @@ from likewise.design.references import Reference, measure_references
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
-from likewise.metrics.table import TableMetric
-from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.empirical import read_people
 
 _FIRST, _LAST = 0.6, 3e-5  # of the price at which all free weights are 0
@@ -114,12 +112,8 @@ class MetricFrontier(Frozen):
         """Weights of all columns, one row per point; those of blanks are called ``missing`` and the column."""
         rows = []
         for point in self.points:
-            metric: Any = point.metric
-            if isinstance(metric, TableMetric):
-                blanks = {f"missing {name}": weight for name, weight in metric.missing.items()}
-                rows.append({**metric.numeric, **metric.categorical, **blanks})
-            else:
-                rows.append(dict(zip(self._names, metric.weights.tolist(), strict=True)))
+            blanks = {f"missing {name}": weight for name, weight in point.metric.missing.items()}
+            rows.append({**point.metric.by_column, **blanks})
         return pd.DataFrame(rows, index=[point.mean_distance for point in self.points]).rename_axis("mean distance")
 
     def best(self) -> FrontierPoint:
@@ -182,10 +176,6 @@ class MetricFrontier(Frozen):
 
         numbers = {name: mixed(name) for name in ("loss", "standard_error", "training_objective", "price")}
         return FrontierPoint(metric, float(mean_distance), **numbers, _fit=low._fit)
-
-    @property
-    def _names(self) -> list[Any]:
-        return list(self.points[0].card.encoder_.names)
 
     def __repr__(self) -> str:
         ends = f"mean distance {self.points[0].mean_distance:.3g} to {self.points[-1].mean_distance:.3g}"
@@ -321,13 +311,7 @@ def _between(a: Metric, b: Metric, share: float) -> Metric:
     def mixed(one: Mapping[Any, float], other: Mapping[Any, float]) -> dict[Any, float]:
         return {name: (1 - share) * one.get(name, 0.0) + share * other.get(name, 0.0) for name in {**one, **other}}
 
-    if isinstance(a, TableMetric) and isinstance(b, TableMetric):
-        missing, reasons = mixed(a.missing, b.missing), {**a.zero_reasons, **b.zero_reasons}
-        numeric, categorical = mixed(a.numeric, b.numeric), mixed(a.categorical, b.categorical)
-        return a.with_params(numeric=numeric, categorical=categorical, missing=missing, zero_reasons=reasons)
-    assert isinstance(a, WeightedLp)
-    assert isinstance(b, WeightedLp)
-    return WeightedLp((1 - share) * a.weights + share * b.weights, p=1, feature_names=a.feature_names)
+    return a.reweighted(mixed(a.by_column, b.by_column), mixed(a.missing, b.missing))
 
 
 def _path(

@@ -195,7 +195,7 @@ def widest_metric(people: People, bounds: WeightBounds, hidden: list[Any], shape
     if not isinstance(people.table, pd.DataFrame):
         if any(each is not None for each in shapes.values()):
             raise InvalidInputError("groups and distances must name columns of categories; an array has none.")
-        return metric_of(people, weights, WeightedLp([1.0], p=1))
+        return metric_of(people, weights, WeightedLp(np.ones(len(wide)), feature_names=people.encoder.labels))
     kinds = dict(zip(people.encoder.names, people.encoder.is_number, strict=True))
     numeric, categorical = ({name: 0 for name, number in kinds.items() if number == kind} for kind in (True, False))
     reasons = dict.fromkeys(hidden, "protected")
@@ -204,18 +204,11 @@ def widest_metric(people: People, bounds: WeightBounds, hidden: list[Any], shape
 
 def metric_of(people: People, weights: Weights, like: Metric) -> Metric:
     """Weights as a metric for people like these; all else is as in `like`."""
-    encoder, columns = people.encoder, weights.columns.tolist()
-    if isinstance(like, TableMetric):
-        named = list(zip(encoder.names, encoder.is_number, columns, weights.missing.tolist(), strict=True))
-        missing = {name: min(1.0, blank) for name, number, _, blank in named if number and blank == blank}
-        zeros = {name: "not_used" for name, *_, weight, _ in named if not weight}
-        return like.with_params(
-            numeric={name: weight for name, number, weight, _ in named if number},
-            categorical={name: min(1.0, weight) for name, number, weight, _ in named if not number},
-            missing=missing,
-            zero_reasons={**zeros, **{name: each for name, each in like.zero_reasons.items() if each == "protected"}},
-        )
-    return WeightedLp(columns, p=1, feature_names=encoder.labels)
+    encoder = people.encoder
+    columns = dict(zip(encoder.names, weights.columns.tolist(), strict=True))
+    blanks = zip(encoder.names, encoder.is_number, weights.missing.tolist(), strict=True)
+    missing = {name: blank for name, number, blank in blanks if number and blank == blank}
+    return like.reweighted(columns, missing, "not_used")
 
 
 def read_bounds(

@@ -39,12 +39,15 @@ class Metric(ABC):
         What the metric takes for granted and cannot prove, as a sentence for guarantees; empty if nothing.
     zero_reasons : mapping from column to str
         Why columns have the weight 0, where that is known.
+    missing : mapping from column to weight
+        Distance between a number and a missing one, where these may be missing.
     """
 
     p: float
     weighs_columns: bool = True
     assumption: str = ""
     zero_reasons: Mapping[Any, str] = MappingProxyType({})
+    missing: Mapping[Any, float] = MappingProxyType({})
 
     @property
     def columns(self) -> list[Any]:
@@ -55,6 +58,19 @@ class Metric(ABC):
     def hidden(self) -> list[Any]:
         """Names of the columns of weight 0 that a table may lack."""
         return []
+
+    @property
+    def by_column(self) -> dict[Any, float]:
+        """Weights of single columns by their names; none if the distance is no sum over columns."""
+        return {}
+
+    def reweighted(
+        self, weights: Mapping[Any, float], missing: Mapping[Any, float] | None = None, reason: str = ""
+    ) -> Self:
+        """The same metric with other weights of some columns, and of blanks; `reason` is why weights are 0."""
+        raise InvalidTypeError(
+            f"metric must have a weight for each column here; {self!r} has none. Use WeightedLp or TableMetric."
+        )
 
     @property
     def input_tags(self) -> dict[str, bool]:

@@ -267,6 +267,25 @@ class TableMetric(Metric):
         return [*self.numeric, *self.categorical]
 
     @property
+    def by_column(self) -> dict[Any, float]:
+        """Weights of the numeric columns, then of the categorical ones."""
+        return {**self.numeric, **self.categorical}
+
+    def reweighted(
+        self, weights: Mapping[Any, float], missing: Mapping[Any, float] | None = None, reason: str = ""
+    ) -> TableMetric:
+        """The same with other weights, those of categories and blanks at most 1; columns stay protected."""
+        new = {**self.by_column, **weights}
+        kept = {name: each for name, each in self.zero_reasons.items() if not reason or each == "protected"}
+        absent = self.missing if missing is None else {name: min(1.0, weight) for name, weight in missing.items()}
+        return self.with_params(
+            numeric={name: new[name] for name in self.numeric},
+            categorical={name: min(1.0, new[name]) for name in self.categorical},
+            missing=dict(absent) or "refuse",
+            zero_reasons={**({name: reason for name, weight in new.items() if reason and not weight}), **kept},
+        )
+
+    @property
     def hidden(self) -> list[Any]:
         """Names of the columns of weight 0, which a table may lack."""
         return list(self._hidden)

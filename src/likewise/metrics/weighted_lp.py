@@ -89,6 +89,17 @@ class WeightedLp(Metric):
         return list(self.feature_names or ())
 
     @property
+    def by_column(self) -> dict[Any, float]:
+        """Weights by name; without names, those of feature 0, feature 1 and so on."""
+        return dict(zip(self.encoder().names, self.weights.tolist(), strict=True))
+
+    def reweighted(
+        self, weights: Mapping[Any, float], missing: Mapping[Any, float] | None = None, reason: str = ""
+    ) -> WeightedLp:
+        """The same with other weights; there are no blanks, and no reasons are kept."""
+        return self.with_params(weights=list({**self.by_column, **weights}.values()))
+
+    @property
     def obeys_triangle(self) -> bool:
         """True for every p >= 1."""
         return True

@@ -235,7 +235,7 @@ def build_report(
         n_population=len(table),
         **words,
     )
-    return replace(data, closest=closest_pairs(people, data.shares["after"], metric, data.epsilon, _WORST))
+    return replace(data, closest=closest_pairs(people, data.shares["after"], data.bound, data.epsilon, _WORST))
 
 
 def build_scores_report(
@@ -304,7 +304,7 @@ def build_scores_report(
         n_population=len(table),
         **words,
     )
-    return replace(data, closest=closest_pairs(people, data.shares["after"], metric, 0.0, _WORST))
+    return replace(data, closest=closest_pairs(people, data.shares["after"], data.bound, 0.0, _WORST))
 
 
 def _with_names(table: pd.DataFrame) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.units import number
 from likewise.report import text as words
@@ -30,7 +31,7 @@ def pair_cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: st
             {
                 "names": [data.name(position) for position in both],
                 "scores": _scores(data, data.shares[name][both]) if name in data.shares else "",
-                **_apart(data, data.people, columns, both),
+                **_apart(data.people, data.bound, columns, both),
                 "allowed": allowed,
                 "difference": difference,
                 "allowed_bar": bar_length(allowed, max(allowed, difference)),
@@ -45,7 +46,7 @@ def file_cards(data: ReportData, review: ReviewedFiles) -> list[dict[str, Any]]:
     people = review.people
     if people is None:
         return []
-    columns, files = columns_of(data, people), review.found.files
+    columns, bound, files = columns_of(data, people), data.bound_for(people), review.found.files
     shares = None if review.outputs is None else data.shares_of(review.outputs)
     cards = []
     for i in range(len(people) // 2):
@@ -56,17 +57,17 @@ def file_cards(data: ReportData, review: ReviewedFiles) -> list[dict[str, Any]]:
                 "scores": "" if shares is None else _scores(data, shares[both]),
                 "n_comparators": int(files["n_comparators"].iloc[i]),
                 "distance": float(files["distance"].iloc[i]),
-                **_apart(data, people, columns, both, first=[str(name) for name in review.found.better]),
+                **_apart(people, bound, columns, both, first=[str(name) for name in review.found.better]),
             }
         )
     return cards
 
 
 def _apart(
-    data: ReportData, people: People, columns: list[ColumnView], both: list[int], first: Sequence[str] = ()
+    people: People, bound: BoundMetric, columns: list[ColumnView], both: list[int], first: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Columns in which two people differ: all that must not matter, all those named `first`, then what counts most."""
-    bound, (one, other) = data.metric.bind(people.encoder), people.rows[both]
+    one, other = people.rows[both]
     order = np.lexsort((-bound.terms(one, other), bound.matters))
     apart = [(columns[i], one[i], other[i]) for i in order]
     apart = [(column, a, b) for column, a, b in apart if column.known(a) != column.known(b)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,35 @@ WIDTH, HEIGHT = 460, 250
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 52
 
 
+@dataclass(frozen=True)
+class _Axes:
+    """A logarithmic axis to the right, and a linear one with round ticks upwards."""
+
+    places: Sequence[float]
+    values: Sequence[float]
+
+    @cached_property
+    def upwards(self) -> tuple[float, float, list[float]]:
+        """Lowest and highest value of the axis, and its ticks."""
+        return round_ticks(self.values)
+
+    def x(self, place: float) -> float:
+        low, high = math.log(min(self.places)), math.log(max(self.places))
+        share = (math.log(place) - low) / (high - low) if high > low else 0.5
+        return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
+
+    def x_if_there(self, place: float) -> float | None:
+        return self.x(place) if min(self.places) <= place <= max(self.places) else None
+
+    def y(self, value: float) -> float:
+        bottom, top, _ = self.upwards
+        return round(TOP + (top - value) / (top - bottom) * (HEIGHT - TOP - BOTTOM), 1)
+
+    def dots(self, points: Sequence[tuple[float, float, float]]) -> list[tuple[float, ...]]:
+        """Points with the ends of their errors."""
+        return [(self.x(place), self.y(v), self.y(v + e), self.y(v - e)) for place, v, e in points]
+
+
 def tradeoff_charts(cost: Cost) -> list[dict[str, Any]]:
     """Charts over the scale of the metric: the error and, for classes, mean confidence with the ceiling."""
     if cost.tradeoff is None:
@@ -92,26 +122,17 @@ def _tradeoff_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]
     own = [(s, float(v), float(e)) for s, v, e in zip(scales, table[name], table[f"{name}_se"], strict=True)]
     lines = {"constant": float(tradeoff.constant.row[name]), "before": float(tradeoff.unconstrained.row[name])}
     values = [v for _, v, _ in own] + [v - e for _, v, e in own] + [v + e for _, v, e in own]
-    bottom, top, ticks = round_ticks([*values, *lines.values(), *ceilings.values()])
-    low, high = math.log(min(scales)), math.log(max(scales))
-    if high == low:
-        low, high = low - 1, high + 1
-
-    def x(scale: float) -> float:
-        return round(LEFT + (math.log(scale) - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
-
-    def y(value: float) -> float:
-        return round(TOP + (top - value) / (top - bottom) * (HEIGHT - TOP - BOTTOM), 1)
-
+    axes = _Axes(scales, [*values, *lines.values(), *ceilings.values()])
+    ticks = axes.upwards[2]
     return {
         "title": measure.title[0].upper() + measure.title[1:],
         "subtitle": "lower is better" if not measure.higher_is_better else "higher is better",
-        "x_ticks": _spaced([(x(scale), f"{TIMES}{figure(scale)}") for scale in scales]),
-        "y_ticks": [(y(tick), measured(measure, tick, ticks[1] - ticks[0])) for tick in ticks],
-        "chosen": x(1.0) if min(scales) <= 1 <= max(scales) else None,
-        "lines": {key: y(value) for key, value in lines.items()},
-        "dots": [(x(s), y(v), y(v + e), y(v - e)) for s, v, e in own],
-        "ceiling": [(x(s), y(v)) for s, v in ceilings.items()],
+        "x_ticks": _spaced([(axes.x(scale), f"{TIMES}{figure(scale)}") for scale in scales]),
+        "y_ticks": [(axes.y(tick), measured(measure, tick, ticks[1] - ticks[0])) for tick in ticks],
+        "chosen": axes.x_if_there(1.0),
+        "lines": {key: axes.y(value) for key, value in lines.items()},
+        "dots": axes.dots(own),
+        "ceiling": [(axes.x(s), axes.y(v)) for s, v in ceilings.items()],
         "rows": [(s, measured(measure, v), measured(measure, ceilings[s]) if s in ceilings else "") for s, v, _ in own],
     }
 
@@ -127,25 +148,16 @@ def frontier_chart(frontier: MetricFrontier, distance: float, limits: Limits = N
     lines = {title: one for title, one in frontier.references.items() if not one.mean_distance}
     distances = [d for d, _, _ in points] + [one.mean_distance for one in beside.values() if one.mean_distance]
     ends = [loss + sign * error for _, loss, error in points for sign in (-1, 1)]
-    bottom, top, ticks = round_ticks([*ends, *(one.loss for one in frontier.references.values())])
-    low, high = math.log(min(distances)), math.log(max(distances))
-
-    def x(distance: float) -> float:
-        share = (math.log(distance) - low) / (high - low) if high > low else 0.5
-        return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
-
-    def y(value: float) -> float:
-        return round(TOP + (top - value) / (top - bottom) * (HEIGHT - TOP - BOTTOM), 1)
-
+    axes = _Axes(distances, [*ends, *(one.loss for one in frontier.references.values())])
     return {
         "title": frontier.loss_name,
-        "x_ticks": _spaced([(x(d), f"{width * d:.3g}") for d, _, _ in points]),
-        "y_ticks": [(y(tick), figure(tick)) for tick in ticks],
-        "chosen": x(distance) if min(distances) <= distance <= max(distances) else None,
+        "x_ticks": _spaced([(axes.x(d), f"{width * d:.3g}") for d, _, _ in points]),
+        "y_ticks": [(axes.y(tick), figure(tick)) for tick in axes.upwards[2]],
+        "chosen": axes.x_if_there(distance),
         "distance": distance,
-        "dots": [(x(d), y(v), y(v + e), y(v - e)) for d, v, e in points],
-        "beside": [(title, x(float(one.mean_distance or 0)), y(one.loss)) for title, one in beside.items()],
-        "lines": [(title, y(one.loss), one.mean_distance is None) for title, one in lines.items()],
+        "dots": axes.dots(points),
+        "beside": [(title, axes.x(float(one.mean_distance or 0)), axes.y(one.loss)) for title, one in beside.items()],
+        "lines": [(title, axes.y(one.loss), one.mean_distance is None) for title, one in lines.items()],
         "rows": [
             *((points_text(d, limits), f"{v:.4f}", f"{e:.4f}") for d, v, e in points),
             *(

@@ -136,7 +136,7 @@ class ColumnView:
 def columns_of(data: ReportData, people: People) -> list[ColumnView]:
     """The columns of the report's metric, as some people are encoded."""
     encoder: Any = people.encoder
-    weights = data.metric.bind(encoder)
+    weights = data.bound_for(people)
     rates = data.metric.describe().set_index("column").loc[encoder.names]
     typical = np.where(encoder.is_number, _typical(people.rows), 1.0)
     counts = typical * weights.scales

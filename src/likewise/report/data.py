@@ -260,6 +260,10 @@ class ReportData:
         """The metric of the people."""
         return self.metric.bind(self.people.encoder)
 
+    def bound_for(self, people: People) -> BoundMetric:
+        """The metric of these people, or of others."""
+        return self.bound if people is self.people else self.metric.bind(people.encoder)
+
     def __post_init__(self) -> None:
         check_table_metric(self.metric)
         self.bound.check_people(self.people)

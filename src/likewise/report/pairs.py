@@ -9,8 +9,8 @@ import pandas as pd
 
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.base import Metric
 from likewise.report.data import ReportData
 
 _PEOPLE, _BLOCK = 1200, 200  # people among whom pairs are searched, and how many at a time
@@ -18,7 +18,7 @@ _ROUNDING = 1e-9
 _LEAST = 0.002  # smallest distance and difference of a pair to show: a fifth of a point
 
 
-def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: float, n: int) -> pd.DataFrame:
+def closest_pairs(people: People, answers: FloatArray, bound: BoundMetric, epsilon: float, n: int) -> pd.DataFrame:
     """The `n` pairs with the largest ``difference / min(1, D + epsilon)`` and D < 1; nobody is in two of them.
 
     Among an even sample of up to 1,200 people.
@@ -28,6 +28,8 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
     people : People
     answers : ndarray of shape (n_people, n_classes)
         Probabilities; or one column, of numbers as shares of their range.
+    bound : BoundMetric
+        The metric of these people.
 
     Returns
     -------
@@ -39,17 +41,17 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
     >>> from likewise import TableMetric
     >>> metric = TableMetric({"age": 0.01})
     >>> people = metric.encode_rows(pd.DataFrame({"age": [30, 40, 60]}))
-    >>> closest_pairs(people, np.array([[0.5], [0.58], [0.6]]), metric, 0.0, 1).round(2)
+    >>> closest_pairs(people, np.array([[0.5], [0.58], [0.6]]), metric.bind(people.encoder), 0.0, 1).round(2)
        row_a  row_b  difference  distance
     0      0      1        0.08       0.1
     """
     chosen = evenly_spaced(len(people), _PEOPLE)
-    rows, shares, weights = people.rows[chosen], answers[chosen], metric.bind(people.encoder)
+    rows, shares = people.rows[chosen], answers[chosen]
     half = 1.0 if shares.shape[1] == 1 else 0.5
     best = np.empty((0, 5))
     for start in range(0, len(rows), _BLOCK):
         block = slice(start, start + _BLOCK)
-        distances = weights.pairwise(rows[block], rows)
+        distances = bound.pairwise(rows[block], rows)
         gaps = half * np.abs(shares[block, None, :] - shares[None]).sum(axis=2)
         used = gaps / np.minimum(1.0, distances + epsilon + 1e-300)
         a, b = np.indices(used.shape)

@@ -21,8 +21,6 @@ from likewise.exceptions import InvalidTypeError
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
-from likewise.metrics.table import TableMetric
-from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes
 
 _LOOSER = 0.1
@@ -59,7 +57,7 @@ def _costs(
     within = _held_out(model, metric, people, y, weights, folds)
     found = {}
     for i in matters:
-        left = _without(metric, people, i) if len(matters) > 1 else None
+        left = metric.reweighted({people.encoder.names[i]: 0.0}) if len(matters) > 1 else None
         losses = _held_out(model, left, people, y, weights, folds)
         shares = np.where(np.isnan(within - losses), 0.0, counts)
         shares = shares / shares.sum()
@@ -150,16 +148,3 @@ def _held_out(
         squares = np.asarray((answers - truth) ** 2)
         losses[out] = squares.sum(axis=1) / 2 if model._classify else squares
     return losses
-
-
-def _without(metric: Metric, people: People, column: int) -> Metric:
-    """The metric in which a column must not matter."""
-    name = people.encoder.names[column]
-    if isinstance(metric, TableMetric):
-        numeric, categorical = dict(metric.numeric), dict(metric.categorical)
-        (numeric if name in numeric else categorical)[name] = 0.0
-        return metric.with_params(numeric=numeric, categorical=categorical)
-    assert isinstance(metric, WeightedLp)
-    weights = metric.weights.copy()
-    weights[column] = 0.0
-    return metric.with_params(weights=weights)
