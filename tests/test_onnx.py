@@ -54,7 +54,7 @@ def fitted(kind, seed=0):
     n_classes = 4 if kind == "several" else 2
     y = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
     model = AdditiveClassifier(METRIC, penalty=1e-4, link="clip" if kind == "clip" else "logistic").fit(X, y)
-    return model.in_points() if kind == "points" else model
+    return model.in_points(outcome=0 if "first" in kind else 1) if kind.startswith("points") else model
 
 
 def hostile(model, n=500, seed=1):
@@ -95,7 +95,7 @@ def outputs_of(model, X):
     return model.predict(X)[:, None] if isinstance(model, AdditiveRegressor) else model.predict_proba(X)
 
 
-@pytest.mark.parametrize("kind", ["two", "several", "clip", "regression", "points"])
+@pytest.mark.parametrize("kind", ["two", "several", "clip", "regression", "points", "points of the first class"])
 def test_a_card_agrees_to_within_its_bound_on_hostile_people(kind):
     card = fitted(kind)
     X, exported = hostile(card), card.to_onnx()
@@ -107,12 +107,12 @@ def test_a_card_agrees_to_within_its_bound_on_hostile_people(kind):
     assert np.abs(found["prediction" if kind == "regression" else "probabilities"] - expected).max() <= bound
     if kind in ("clip", "regression"):
         assert bound == 0
-    if kind == "points":
+    if kind.startswith("points"):
         assert (found["points"] == card.scorer_.scores(card._people(X))).all()
     assert metadata["likewise_guarantee"] == card.guarantee_.statement
 
 
-@pytest.mark.parametrize("kind", ["two", "several", "clip", "regression", "points"])
+@pytest.mark.parametrize("kind", ["two", "several", "clip", "regression", "points", "points of the first class"])
 def test_control_a_number_of_the_card_that_changes_exceeds_the_bound(kind):
     card = fitted(kind)
     X, exported = people(300, seed=2)[0], card.to_onnx()

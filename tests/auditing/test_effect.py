@@ -290,6 +290,22 @@ def test_scorecards():
     assert truth <= result.proven <= truth + 1e-6
 
 
+@pytest.mark.parametrize("intercept", [-4.0, -0.5, 0.0, 4.0])
+def test_a_score_that_stays_on_one_side_is_bounded_there(intercept):
+    """A logistic curve is steepest at one half, which these people may be far from."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.random(200), "b": rng.random(200)})
+    model = LogisticRegression().fit(X, rng.random(200) < 0.5)
+    model.coef_, model.intercept_ = np.array([[1.0, 0.5]]), np.array([intercept])
+    low, high = X["a"].min(), X["a"].max()
+    rest = intercept + 0.5 * np.linspace(X["b"].min(), X["b"].max(), 10_001)
+    truth = (expit(rest + high) - expit(rest + low)).max()
+    domain = Domain.learn(X).with_column("a", step=None).with_column("b", step=None)
+    found = effect(model, X, "a", domain=domain)
+    assert truth <= found.proven + 1e-12
+    assert found.proven <= truth + 1e-7
+
+
 @pytest.mark.parametrize("outcome", [0, 1])
 def test_a_card_in_whole_points(outcome):
     X, y = people(7)

@@ -40,7 +40,12 @@ def three(X):
     return np.column_stack([first, 0.3 * (1 - first), 0.7 * (1 - first)])
 
 
-MODELS = {"chances": lambda X: np.column_stack([1 - score(X), score(X)]), "amounts": amounts, "classes": three}
+MODELS = {
+    "chances": lambda X: np.column_stack([1 - score(X), score(X)]),
+    "amounts": amounts,
+    "classes": three,
+    "classes, of which the second moves most": lambda X: three(X)[:, [1, 0, 2]],
+}
 
 
 @pytest.mark.parametrize("columns", [["sex"], ["age"], ["age", "sex"]], ids=" and ".join)
@@ -64,7 +69,8 @@ def test_everybody_is_asked_about_with_every_value(kind, columns):
     assert found.found >= effects.max() - 1e-12
     spread = np.ptp([*outputs.values()]) if kind == "amounts" else 1.0
     assert (found.tolerance, found.rounding) == pytest.approx((1e-4 * spread, 1e-9 * spread))
-    single = {k: each[:, -1] for k, each in outputs.items()} if kind != "classes" else {}
+    several = kind.startswith("classes")
+    single = {} if several else {k: each[:, -1] for k, each in outputs.items()}
     if single:
         np.testing.assert_allclose(found.on_people["score"], single[len(values)])
         np.testing.assert_allclose(found.on_people["lowest"], np.min([*single.values()], axis=0))
@@ -75,7 +81,7 @@ def test_everybody_is_asked_about_with_every_value(kind, columns):
     for end, i in itertools.product(("lowest", "highest"), range(len(X) if len(columns) == 1 else 0)):
         value = plain(found.on_people[f"{end} if"][i])  # what is said to give a score gives it
         row = with_values(X.iloc[[i]], {columns[0]: value})
-        shown = found.on_people["outcome"][i] if kind == "classes" else -1
+        shown = found.on_people["outcome"][i] if several else -1
         assert np.ravel(model(row))[shown] == pytest.approx(found.on_people[end][i])
     if len(columns) == 1 and single:
         check_directions(found.directions, values, columns[0], single, limited)
@@ -130,6 +136,22 @@ def check_groups(table, X, columns, effects, limited):
         assert (row["mean_low"], row["mean_high"]) == pytest.approx(ends, nan_ok=True)
 
 
+class Three:
+    """A classifier of three classes."""
+
+    classes_ = np.array(["a", "b", "c"])
+    predict_proba = staticmethod(three)
+
+
+def test_of_several_classes_the_favourable_one_says_who_gains():
+    X = people()
+    found = effect(Three(), X, "sex", favourable="b", n_queries=20, max_boxes=1)
+    values = [{"sex": each} for each in ("f", "m", None)]
+    scores = {k: three(with_values(X, given))[:, 1] for k, given in enumerate(values)}
+    table = found.directions.rename(columns={"favoured": "higher", "over": "lower"})
+    check_directions(table, values, "sex", scores, limited=True)
+
+
 def wavy(X):
     """Scores that turn between whole years."""
     return 0.5 + 0.4 * np.sin(2.7 * X["age"])
@@ -150,6 +172,18 @@ def test_all_values_of_the_domain_are_tried(monkeypatch):
     some = effect(wavy, X, "age", **words)
     assert some.on_people["effect"].mean() < truth - 1e-3
     assert (some.mean_interval, some.tried) == (None, "16 of the 50 values that these people have")
+
+
+def test_the_ends_of_the_domain_are_tried_where_nobody_is():
+    """Between people's ages, and beyond all of them."""
+    X = pd.DataFrame({"age": [31.25, 40.5, 52.75] * 5, "pay": 1.0})
+    domain = Domain.learn(X).with_column("age", low=20.0, high=70.0, step=None)
+    found = effect(
+        lambda people: people["age"].to_numpy() / 100, X, "age", domain=domain, output_range=(0, 1), n_queries=20
+    )
+    np.testing.assert_allclose(found.on_people["effect"], 0.5)
+    np.testing.assert_allclose(found.on_people["lowest if"], 20)
+    np.testing.assert_allclose(found.on_people["highest if"], 70)
 
 
 def test_a_maximum_over_some_values_has_no_interval(monkeypatch):

@@ -123,9 +123,11 @@ def test_many_scores_are_grouped_and_few_are_kept():
     assert len(few.knots) == 40
 
 
-def test_weights_count_as_repetitions_do():
-    z, y = people(60, 6)
-    counts = np.random.default_rng(0).integers(1, 4, 60)
+@pytest.mark.parametrize("n", [60, 1500])
+def test_weights_count_as_repetitions_do(n):
+    """Also of so many people that some share a knot, which is at their mean score."""
+    z, y = people(n, 6)
+    counts = np.random.default_rng(0).integers(1, 4, n)
     for kind in (PlattCalibrator, IsotonicCalibrator):
         weighted = kind.fit(logits(z), y, counts.astype(float))(logits(z))
         repeated = kind.fit(logits(z.repeat(counts)), y.repeat(counts), np.ones(counts.sum()))(logits(z))

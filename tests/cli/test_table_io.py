@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, TableMetric
+from likewise.cli import table_io
 from likewise.cli.column_kinds import infer_kinds
 from likewise.cli.console import Dialect
 from likewise.cli.table_io import Unseen, read_table
@@ -58,6 +59,25 @@ def test_a_column_of_blanks_alone_is_no_other_spelling():
     other.look(pd.DataFrame({"job": ["CLERK"] * 3}))
     with pytest.raises(FileError, match="it knows none of the people's values"):
         other.stop("t.csv")
+
+
+def test_blanks_that_the_model_knows_are_no_spelling_that_it_knows():
+    X = pd.DataFrame({"job": ["clerk", None] * 20})
+    model = AdditiveClassifier(TableMetric({}, {"job": 0.2}), penalty=0.1).fit(X, [0, 1] * 20)
+    people = Unseen(model)
+    people.look(pd.DataFrame({"job": ["CLERK", None]}))
+    with pytest.raises(FileError, match="it knows none of the people's values"):
+        people.stop("t.csv")
+
+
+def test_leading_zeros_are_found_wherever_they_are_and_stay_with_their_column(tmp_path, monkeypatch):
+    """Of three columns, the first to have one is not the first of the table."""
+    monkeypatch.setattr(table_io, "_ROWS", 2)
+    (tmp_path / "t.csv").write_text("a,b,c\n1,02,3\n4,5,6\n7,8,9\n010,11,12\n")
+    table = read_table(tmp_path / "t.csv", padded=True)
+    assert table["a"].tolist() == ["1", "4", "7", "010"]
+    assert table["b"].tolist() == ["02", "5", "8", "11"]
+    assert table["c"].tolist() == [3, 6, 9, 12]
 
 
 def test_a_long_file_is_read_as_one_piece(tmp_path):

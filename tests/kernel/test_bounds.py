@@ -3,9 +3,10 @@
 from decimal import Decimal, localcontext
 
 import numpy as np
+import pytest
 
 from likewise import Laplace, WeightedLp
-from likewise.kernel.bounds import Tanh
+from likewise.kernel.bounds import BandBound, Bound, Erf, GaussianBound, LaplaceBound, LoosenedBound, Tanh
 
 BOUND = Laplace.for_metric(WeightedLp([1.0])).curve  # exp and log are at hand in any number of digits
 RNG = np.random.default_rng(0)
@@ -39,3 +40,21 @@ def test_distances_to_a_tie_are_never_above_the_real_ones():
         assert below(-found, [-each for each in real]) == 0
         assert below(found * (1 + 1e-14), real) == 0
         assert below(np.log1p(-(top - other) / 2), [-each for each in real]) > 100  # the control
+
+
+INNER = [Bound(), LoosenedBound(0.03), Tanh(), Erf(), GaussianBound(), LaplaceBound()]
+BANDS = [
+    BandBound(inner, 0.25, slack, capped) for inner in INNER[:2] for slack in (0.0, 0.02) for capped in (False, True)
+]
+
+
+@pytest.mark.parametrize("curve", [*INNER, *BANDS], ids=str)
+def test_below_the_distance_to_a_tie_nobody_ties(curve):
+    """One outcome loses what the bound allows, and the other gains as much; a little further it may be enough."""
+    top, other = 0.5 + LEADS / 2, 0.5 - LEADS / 2
+    distance = curve.distance_to_tie(top, other)
+    sure = distance > 0
+    assert sure.any()
+    near, far = distance * (1 - 1e-9), (distance + 1e-6) * (1 + 1e-6)
+    assert (curve.lowest(top, near) >= curve.highest(other, near) - 1e-12)[sure].all()
+    assert (curve.lowest(top, far) <= curve.highest(other, far)).all()

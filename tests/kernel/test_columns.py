@@ -130,6 +130,8 @@ def test_numbers_as_text_are_read_exactly_and_by_themselves():
     expected = [0.1, 1000, 7, np.nan, np.nan, 123456789.123456789, 2.2250738585072011e-308]
     np.testing.assert_array_equal(amounts.encode(column(texts)), expected)
     np.testing.assert_array_equal(amounts.encode(column([*texts, 5])), [*expected, 5])
+    with pytest.raises(InvalidInputError, match=r"must hold numbers \(it has 'unknown' in row 3\)"):
+        NumericColumn("age").encode(pd.Series([30, 31.5, "32", "unknown"], dtype=object))
     with pytest.raises(InvalidInputError, match=r"must hold numbers \(it has 'unknown' in row 1, and 1 more\)"):
         amounts.encode(column(["3", "unknown", "4", "unknown"]))
     with pytest.raises(InvalidInputError, match="holds dates or times"):
@@ -186,3 +188,10 @@ def test_distances_and_audits_compare_canonical_texts():
         assert audit(None, held, METRIC, predictions=scores).n_violations == expected.n_violations
     told_apart = half.assign(code=[str(value) + "!" * (i % 2) for i, value in enumerate(half.code)])
     assert audit(None, told_apart, METRIC, predictions=scores).n_violations != expected.n_violations  # the control
+
+
+def test_a_number_between_two_ordered_categories_is_the_nearer_one():
+    order = NumericColumn("grade", ("low", "middle", "high"))
+    noisy = np.array([-0.7, 0.4, 0.6, 1.49, 1.51, 2.8, np.nan])
+    expected = ["low", "low", "middle", "middle", "high", "high", None]
+    assert pd.Series(order.decode(noisy)).astype(object).where(~np.isnan(noisy), None).tolist() == expected

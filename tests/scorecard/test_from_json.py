@@ -111,6 +111,22 @@ def test_distances_between_categories_are_read_back(kind, shape, monkeypatch):
     assert (here < plain - 0.01).any()  # control: the shape counts
 
 
+@pytest.mark.parametrize("blanks", [True, False])
+def test_distances_of_a_column_that_is_off_the_card_are_read_back(blanks):
+    """Whole points leave a column out that moves nobody by half a point; the metric still has its categories."""
+    X, y = table()
+    X = X[["income", "region"]].assign(region=X["region"] if blanks else X["region"].fillna("north"))
+    shaped = TableMetric({"income": 0.02}, {"region": 0.1}, groups={"region": GROUPS["region"]})
+    card = AdditiveClassifier(shaped, penalty={"income": 1e-3, "region": 1e9}).fit(X, y).in_points()
+    assert [entry["column"] for entry in json.loads(card.to_json())["columns"]] == ["income"]
+    read = AdditiveClassifier.from_json(card.to_json())
+    assert read.to_json() == card.to_json()
+    people = pd.DataFrame({"income": 30.0, "region": ["north", "west", "south", "island", None, "elsewhere"]})
+    here, there = (each.guarantee_.metric.pairwise(people) for each in (read, card))
+    assert (here == there).all()
+    assert here[0, 1] < here[0, 2]  # control: the groups count
+
+
 def test_columns_of_weight_0_that_training_lacked_are_known():
     described = metric().with_params(zero_reasons={"race": "protected"})
     X, score = table(300)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, ThresholdDecision
+from likewise.scorecard.notices import Notice
 from likewise.scorecard.recourse import Column, smallest_change
 from oracle import Described
 
@@ -430,6 +431,16 @@ def test_where_people_stand_in_the_band_is_said(model):
             assert "From 70% on the decision is favourable without a draw." in text
             assert "enough" not in text
     assert min(said.values()) > 0
+
+
+@pytest.mark.parametrize("score", [0.4498, 0.4502, 0.5496, 0.55049, 0.4, 0.5, 0.6])
+def test_a_score_beside_the_end_of_a_band_has_the_digits_that_tell_them_apart(score):
+    text = Notice(0, "approval", score, 0.5, 0.1, (), False, None, None).to_text()
+    shown, *_ = re.findall(r"[\d.]+(?=%)", text.split(". From")[0])
+    assert float(shown) / 100 == pytest.approx(score, abs=5e-4)
+    for end in ("45", "55"):
+        assert (float(shown) < float(end)) == (100 * score < float(end))
+        assert float(shown) != float(end)
 
 
 def test_the_favourable_class_of_a_decision_is_that_of_its_notices(model):

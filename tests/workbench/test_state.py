@@ -45,6 +45,20 @@ def test_what_was_done_is_there_after_a_restart(tmp_path):
     assert again.log.versions["strict"] == again.sheet
 
 
+def test_the_last_change_is_the_last_event_that_changed_weights(tmp_path):
+    log = session(tmp_path)
+    assert log.last_change == 0
+    for n, (kind, data) in enumerate(
+        [("weights", {"set": {"numeric": {"income": 0.1}}}), ("note", {"text": "why"}), ("lock", {"column": "region"})],
+        1,
+    ):
+        log.act(kind, "Ann", **data)
+        assert log.last == n
+    assert log.last_change == 3
+    log.act("version", "Ann", title="strict")
+    assert log.last_change == 3
+
+
 class Committee:
     """What a log should say, in the plainest form: a list of sheets, and where one is in it."""
 
