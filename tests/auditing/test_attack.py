@@ -75,16 +75,16 @@ def recalibrated(inner):
 @pytest.mark.parametrize(
     "inner",
     [
-        AdditiveClassifier(tabular(1), penalty=0.001),
-        ProjectedClassifier(tree_of_tables(), metric=tabular(1), random_state=0),
-        SmoothedClassifier(tree_of_tables(), metric=tabular(1), noise="splitting", n_draws=50),
-        ConstantClassifier(tabular(1)),
+        AdditiveClassifier(tabular(), penalty=0.001),
+        ProjectedClassifier(tree_of_tables(), metric=tabular(), random_state=0),
+        SmoothedClassifier(tree_of_tables(), metric=tabular(), noise="splitting", n_draws=50),
+        ConstantClassifier(tabular()),
     ],
     ids=lambda inner: type(inner).__name__,
 )
 def test_recalibrated_models_of_tables_can_be_attacked_and_hold(inner):
     model, people = recalibrated(inner)
-    metric = tabular(1)
+    metric = tabular()
     for given in (people, people.head(20)):
         found = attack(model, metric, given, n_pairs=3000, tolerance=ROUNDING, random_state=0)
         assert found.n_violations == 0, found.coverage
@@ -96,15 +96,15 @@ def test_recalibrated_models_of_tables_can_be_attacked_and_hold(inner):
 
 
 def test_control_a_recalibrated_model_of_tables_that_is_too_steep_is_found_out():
-    model, people = recalibrated(AdditiveClassifier(tabular(1), penalty=0.001))
+    model, people = recalibrated(AdditiveClassifier(tabular(), penalty=0.001))
     knots, values = model.map_.knots, model.map_.values
     steeper = replace(model.map_, knots=0.5 * (knots + knots.mean()), values=values)
     model.scorer_ = falsified(model.scorer_, map=steeper)
-    assert attack(model, tabular(1), people, n_pairs=20_000, tolerance=ROUNDING, random_state=0).n_violations > 0
+    assert attack(model, tabular(), people, n_pairs=20_000, tolerance=ROUNDING, random_state=0).n_violations > 0
 
 
 def test_a_recalibrated_model_knows_the_breakpoints_of_the_one_inside():
-    model, _ = recalibrated(AdditiveClassifier(tabular(1), penalty=0.001))
+    model, _ = recalibrated(AdditiveClassifier(tabular(), penalty=0.001))
     n = len(model.encoder_.names)
     for own, inner in zip(model.scorer_.breakpoints(n), model.estimator_.scorer_.breakpoints(n), strict=True):
         np.testing.assert_array_equal(own, inner)
@@ -141,12 +141,12 @@ def test_control_a_short_stretch_of_slope_one_percent_too_steep_is_found():
 
 def test_control_levels_one_percent_too_far_apart_are_found():
     X, score = applicants()
-    model = AdditiveClassifier(tabular(1), penalty=1e-4).fit(X, score > 0)
+    model = AdditiveClassifier(tabular(), penalty=1e-4).fit(X, score > 0)
     right = model.scorer_.model
     column = list(X.columns).index("region")
     shapes = [replace(shape, values=1.01 * shape.values) if shape.column == column else shape for shape in right.shapes]
     model.scorer_ = falsified(model.scorer_, model=on_grid(right.metric, right.intercepts, shapes))
-    found = attack(model, tabular(1), X, n_pairs=50_000, tolerance=ROUNDING, random_state=0)
+    found = attack(model, tabular(), X, n_pairs=50_000, tolerance=ROUNDING, random_state=0)
     assert found.excess_over_bound > 1e-4
     regions = found.pair["region"]
     assert regions.iloc[0] != regions.iloc[1]
@@ -154,7 +154,7 @@ def test_control_levels_one_percent_too_far_apart_are_found():
 
 def test_control_a_category_counted_half_is_found():
     X, score = applicants()
-    metric = tabular(1)
+    metric = tabular()
     half = TableMetric(
         metric.numeric, {**metric.categorical, "region": metric.categorical["region"] / 2}, missing={"income": 0.1}
     )
@@ -171,7 +171,7 @@ def test_control_a_column_that_must_not_matter_is_found_to(column):
     def model(people):
         return 0.3 + 1e-6 * (people[column].eq("x") if column == "race" else people[column] > 2.0)
 
-    found = attack(model, tabular(1), X, n_pairs=20_000, random_state=0)
+    found = attack(model, tabular(), X, n_pairs=20_000, random_state=0)
     assert found.excess == pytest.approx(1e-6)
     assert found.distance == 0
 
@@ -184,7 +184,7 @@ def test_control_a_missing_number_and_an_unseen_category_are_tried(what):
         odd = people["income"].isna() if what == "missing" else people["region"].eq("another")
         return 0.3 + 0.2 * odd
 
-    found = attack(model, tabular(1), X, n_pairs=20_000, random_state=0)
+    found = attack(model, tabular(), X, n_pairs=20_000, random_state=0)
     allowed = 0.1 if what == "missing" else 0.12
     assert found.excess == pytest.approx(0.2 - allowed)
 
@@ -274,7 +274,7 @@ def test_what_a_model_refuses_is_left_out_and_said():
         ),
         LogisticRegression(),
     ).fit(X, score > 0)
-    found = attack(model, tabular(1), X, n_pairs=10_000, random_state=0)
+    found = attack(model, tabular(), X, n_pairs=10_000, random_state=0)
     assert "unseen values of region" in found.refused
     assert "Not tried, since the model refuses them: unseen values of region" in found.coverage
     assert not found.pair["region"].eq("another").any()
@@ -332,14 +332,14 @@ def test_models_that_know_their_columns_need_no_people(method):
         pytest.importorskip("torch")
     X, score = applicants()
     model = {
-        "additive": AdditiveClassifier(tabular(1), penalty=1e-4),
-        "network": LipschitzClassifier(tabular(1), **NETWORK),
-        "projection": ProjectedClassifier(jump, metric=tabular(1), base=0.5),
+        "additive": AdditiveClassifier(tabular(), penalty=1e-4),
+        "network": LipschitzClassifier(tabular(), **NETWORK),
+        "projection": ProjectedClassifier(jump, metric=tabular(), base=0.5),
     }[method].fit(X, score > 0)
-    found = attack(model, tabular(1), n_pairs=10_000, tolerance=ROUNDING, random_state=0)
+    found = attack(model, tabular(), n_pairs=10_000, tolerance=ROUNDING, random_state=0)
     assert found.n_violations == 0
     assert list(found.pair.columns) == list(X.columns)
-    narrow = tabular(1).scaled(0.9)
+    narrow = tabular().scaled(0.9)
     assert attack(claiming(model, narrow), narrow, n_pairs=10_000, random_state=0).n_violations > 0
 
 

@@ -34,7 +34,7 @@ def test_groups_do_not_grow_before_there_are_many_places():
 def test_every_tactic_makes_the_pairs_it_is_asked_for_and_asks_about_fewer_people(places, monkeypatch):
     monkeypatch.setattr(strategies, "_MIN_GROUPS", places)
     X, _ = applicants()
-    metric = tabular(2)
+    metric = tabular()
     bound, people = metric.read(X)
     asked = []
 

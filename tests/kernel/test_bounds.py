@@ -48,7 +48,13 @@ BANDS = [
 ]
 
 
-@pytest.mark.parametrize("curve", [*INNER, *BANDS], ids=str)
+def name_of(curve):
+    if not isinstance(curve, BandBound):
+        return type(curve).__name__
+    return f"{name_of(curve.inner)}-slack {curve.slack}{'-capped' if curve.capped else ''}"
+
+
+@pytest.mark.parametrize("curve", [*INNER, *BANDS], ids=name_of)
 def test_below_the_distance_to_a_tie_nobody_ties(curve):
     """One outcome loses what the bound allows, and the other gains as much; a little further it may be enough."""
     top, other = 0.5 + LEADS / 2, 0.5 - LEADS / 2
