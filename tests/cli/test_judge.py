@@ -1,6 +1,7 @@
 """The command that asks, and metric files from its answers."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 from likewise import TableMetric, read_metric, write_metric
 from likewise.cli.judge import append_judgements, parse_answer, read_judgements
 from likewise.cli.main import main
-from likewise.metric_file import read_metric_file
+from likewise.metric_file import MetricFile, read_metric_file
 
 
 @pytest.fixture
@@ -95,6 +96,32 @@ def test_columns_of_weight_0_are_not_asked_about(table):
     assert "age" in done.output
     assert "job" not in done.output.split("Left out")[0].replace("--drop", "")
     assert "Every distance is known to a point" in done.output or "new answers" in done.output
+
+
+def test_what_a_judge_was_not_shown_stays_as_it_was(table):
+    start = table.with_name("start.toml")
+    file = MetricFile(TableMetric({"age": 0.01}, {"job": 0.3, "race": 0}), protected=("race",))
+    write_metric(file, start)
+    out, done = ask(table, "3-4\n" * 6, "--metric", start)
+    assert (read_judgements(out)["hidden"] == '["paid", "race"]').all()
+    suggested = shlex.split(done.stdout.split("Next: ")[1])
+    made = table.with_name("made.toml")
+    assert suggested[-2:] == ["--id", "id"]
+    told = run(*(made if word == "metric.toml" else word for word in suggested[1:]))  # as printed
+    assert told.exit_code == 0, told.output
+    assert read_metric_file(made).protected == ("race",)
+    # Without the start: answers about two people of different race, which was not shown, say nothing of race.
+    again = ["--id", "id", "--drop", "paid", "--out", made, "--force", "--json"]
+    done = run("metric", table, "--judgements", out, *again)
+    assert done.exit_code == 0, done.output
+    ranges = {row["column"]: row for row in json.loads(done.stdout)["ranges"]}
+    assert ranges["race"]["n_answers"] == 0
+    assert ranges["age"]["n_answers"] > 0
+    assert read_metric(made).categorical["race"] == 0
+    shown = table.with_name("shown.csv")
+    read_judgements(out).drop(columns="hidden").to_csv(shown, index=False)
+    done = run("metric", table, "--judgements", shown, *again)
+    assert {row["column"]: row for row in json.loads(done.stdout)["ranges"]}["race"]["n_answers"] > 0  # the control
 
 
 def test_a_metric_is_made_from_the_answers(table):

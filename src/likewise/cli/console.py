@@ -406,15 +406,18 @@ def next_command(name: str, *words: object) -> str:
 
     Options on how to read the table are repeated from the present command, if the next one has them.
     """
-    return shlex.join(["likewise", name, *(str(word) for word in words), *_carried(name)])
+    texts = [str(word) for word in words]
+    return shlex.join(["likewise", name, *texts, *_carried(name, texts)])
 
 
-def _carried(name: str) -> list[str]:
+def _carried(name: str, words: Sequence[str]) -> list[str]:
     context = click.get_current_context(silent=True)
     if context is None:  # the workbench runs parts of commands
         return []
     known: Any = context.find_root().command
-    following = getattr(known, "commands", {}).get(name)
+    following: Any = getattr(known, "commands", {}).get(name)
+    if hasattr(following, "commands"):  # `metric TABLE`, or `metric scale`
+        following = following.commands.get(next(iter(words), None), following.commands[following.default])
     options = {flag for option in (following.params if following else []) for flag in option.opts}
     carried = [option for option in context.command.params if options.intersection(option.opts, _CARRIED)]
     return [word for option in carried for word in _given(context, option)]

@@ -60,12 +60,14 @@ def judge(echo: Output, source: PeopleSource, out: Path, name: str, metric_file:
 
     Shows two people of the table side by side, only where they differ, and asks about the pair whose distance is least
     determined by the answers so far. Can be stopped at any time and continued with the same command. Answers are
-    appended to the file, and none is ever replaced. Without --id, people are numbered from 1.
+    appended to the file, and none is ever replaced. Without --id, people are numbered from 1. Columns of weight 0 in
+    --metric and those of --drop are not shown: the file lists them, and no answer counts towards their weights.
 
     Example: likewise judge loans.csv --drop approved --out answers.csv --judge Ann
     """
+    from likewise.design.judgements_table import hidden_cell
     from likewise.design.questions import next_question
-    from likewise.io import check_output_path
+    from likewise.io import check_output_path, unused_path
     from likewise.metric_file import read_metric_file
 
     check_output_path(out, source.table, metric_file, force=True)
@@ -74,6 +76,7 @@ def judge(echo: Output, source: PeopleSource, out: Path, name: str, metric_file:
     file = None if metric_file is None else read_metric_file(metric_file)
     start = None if file is None else file.metric
     X = read_people_table(echo, source, start)
+    hidden = hidden_cell([*source.drop, *(() if start is None else start.hidden)])
     n_new = 0
     try:
         for _ in range(questions):
@@ -87,7 +90,8 @@ def judge(echo: Output, source: PeopleSource, out: Path, name: str, metric_file:
             rows = _ask(echo)
             if rows is None:
                 break
-            append_judgements(out, [{"judge": name, "a": question.a, "b": question.b, **row} for row in rows])
+            about = {"judge": name, "a": question.a, "b": question.b, "hidden": hidden}
+            append_judgements(out, [about | row for row in rows])
             n_new += rows[0]["kind"] != "skip"
     except click.Abort:
         echo("")
@@ -95,7 +99,8 @@ def judge(echo: Output, source: PeopleSource, out: Path, name: str, metric_file:
     n_all = int(((own["judge"] == name) & (own["kind"] != "skip")).sum())
     echo(f"{n_new} new answers; {out} has {n_all} of {name}.", n_new=n_new, n_answers=n_all, answers=str(out))
     same = [source.table, *(word for column in source.drop for word in ("--drop", column))]
-    echo.finish(next_command("metric", *same, "--judgements", out, "--out", "metric.toml"))
+    same += [] if metric_file is None else ["--start", metric_file]  # what was not shown stays as it was
+    echo.finish(next_command("metric", *same, "--judgements", out, "--out", unused_path("metric.toml")))
 
 
 def _show(question: Question, echo: Output) -> None:
@@ -170,6 +175,11 @@ def append_judgements(path: str | Path, rows: Sequence[dict[str, Any]]) -> None:
             file.seek(0)
             text = file.read()
             names = next(csv.reader([text.splitlines()[0]])) if text.strip() else []
+            if names and "hidden" not in names and any(row.get("hidden") for row in rows):
+                raise FileError(
+                    f"{path} has no column 'hidden', in which columns that are not shown are listed. Add ',hidden' to "
+                    "its first line, or give a new file as --out."
+                )
             writer = csv.DictWriter(file, names or COLUMNS, extrasaction="ignore", lineterminator="\n")
             if not names:
                 writer.writeheader()

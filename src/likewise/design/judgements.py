@@ -27,8 +27,8 @@ class JudgedMetric:
     Attributes
     ----------
     metric : WeightedLp or TableMetric
-        Of the metrics that fit the answers, the one closest to `start`, or to the middle of the ranges; with noisy
-        comparisons, the most likely one.
+        Of the metrics that fit the answers, the one closest to `start`, or to the middle of the ranges (the lower end
+        of those that no answer limits); with noisy comparisons, the most likely one.
     ranges : DataFrame
         One row per weight: ``column``, ``kind`` (numeric, categorical, missing), ``weight``, ``low`` and ``high``, and
         ``n_answers``, the answers about people who differ there. What no answer limits reaches from 0 to infinity, or
@@ -95,11 +95,12 @@ def learn_metric(
     Parameters
     ----------
     judgements : DataFrame
-        One answer per row, in the columns ``judge``, ``kind``, ``a``, ``b``, ``c``, ``d``, ``points``, ``time`` and
-        ``comment``; only ``kind``, ``a`` and ``b`` are always needed. People are named by the index of `X`, or by row
-        numbers from 0. Kinds are ``at_most`` and ``at_least`` (outputs of a and b may differ by at most, or should be
-        allowed to differ by at least, ``points`` hundredths of the output range), ``closer`` (a and b are more alike
-        than c and d), and ``skip``.
+        One answer per row, in the columns ``judge``, ``kind``, ``a``, ``b``, ``c``, ``d``, ``points``, ``time``,
+        ``comment`` and ``hidden``; only ``kind``, ``a`` and ``b`` are always needed. An answer says nothing of columns
+        that were not shown, which ``hidden`` lists, as in ``["race", "sex"]``. People are named by the index of `X`, or
+        by row numbers from 0. Kinds are ``at_most`` and ``at_least`` (outputs of a and b may differ by at most, or
+        should be allowed to differ by at least, ``points`` hundredths of the output range), ``closer`` (a and b are
+        more alike than c and d), and ``skip``.
     X : DataFrame or array-like of shape (n_samples, n_features)
         The people that the answers are about.
     start : WeightedLp or TableMetric with p = 1, optional
@@ -175,7 +176,8 @@ def _learn(
     settled = _settled(polytope, groups)
     sure = _polytope(exact.take(settled), space, mean_points)
     low, high = sure.bounds()
-    target = np.where(np.isinf(high), low, (low + high) / 2) if start is None else start * space.unit
+    unlimited = np.isinf(high) | ~(answers.rows != 0).any(axis=0)  # what no answer is about has no middle either
+    target = np.where(unlimited, low, (low + high) / 2) if start is None else start * space.unit
     noise, strict = None, low
     if comparisons == "logistic" and len(exact) < len(answers):
         noisy = answers.take(~answers.in_points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.empirical import read_people
 
 AT_MOST, AT_LEAST, CLOSER, SKIP = KINDS = ("at_most", "at_least", "closer", "skip")
-COLUMNS = ("judge", "kind", "a", "b", "c", "d", "points", "time", "comment")
+COLUMNS = ("judge", "kind", "a", "b", "c", "d", "points", "time", "comment", "hidden")
 _PEOPLE = ("a", "b", "c", "d")
 _ROUNDS = 8  # pairs per person in means over pairs
 _KEPT = ("units", "order", "groups", "distances")  # of a metric to start from
@@ -230,8 +231,10 @@ def read_answers(judgements: Any, space: WeightSpace, *, repeated: bool = False)
     compares = kinds == CLOSER
     places = _places(table, compares, space.labels)
     points = _points(table, kinds)
-    first = space.features(places[:, 0], places[:, 1])
-    second = space.features(np.where(compares, places[:, 2], 0), np.where(compares, places[:, 3], 0))
+    shown = np.array([[str(name) not in hidden for name in space.names] for hidden in map(_hidden, table["hidden"])])
+    shown = shown.reshape(len(table), len(space))  # without answers, too
+    first = shown * space.features(places[:, 0], places[:, 1])
+    second = shown * space.features(np.where(compares, places[:, 2], 0), np.where(compares, places[:, 3], 0))
     signs = np.where(kinds == AT_LEAST, -1.0, 1.0)
     rows = signs[:, None] * first - np.where(compares[:, None], second, 0.0)
     limits = np.where(compares, 0.0, signs * points / 100)
@@ -255,6 +258,23 @@ def checked_columns(judgements: Any) -> pd.DataFrame:
         if name not in table.columns:
             table[name] = None
     return table[list(COLUMNS)]
+
+
+def _hidden(cell: Any) -> set[str]:
+    """Columns that were not shown with a question: the answer says nothing of them."""
+    if not isinstance(cell, str) or not cell.strip():
+        return set()
+    try:
+        return set(map(str, json.loads(cell)))
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f'judgements: hidden must list the columns that were not shown, as in ["race", "sex"]; got {cell!r}.'
+        ) from None
+
+
+def hidden_cell(names: Sequence[Any]) -> str:
+    """The columns that are not shown with a question, as a table of judgements has them."""
+    return json.dumps([str(name) for name in names]) if names else ""
 
 
 def canonical_person(name: Any) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise._writing import atomic_write
-from likewise.design.judgements_table import COLUMNS, KINDS
+from likewise.design.judgements_table import COLUMNS, KINDS, hidden_cell
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metrics.table import TableMetric
 from likewise.reveal.linear import least_missing_weight
@@ -392,7 +392,7 @@ def _answer(session: Session, data: dict[str, Any], event: Event, seen: int | No
             raise InvalidInputError("An answer must name two people, and a comparison four.")
         if not all(isinstance(label, (str, int)) and not isinstance(label, bool) for label in people.values()):
             raise InvalidInputError("People must be named by their number or id.")
-        kept.append({"kind": row["kind"], **people, "points": points})
+        kept.append({"kind": row["kind"], **people, "points": points, "hidden": hidden_cell(session.sheet.locked)})
     return {"rows": kept}
 
 
