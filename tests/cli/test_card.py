@@ -1,6 +1,7 @@
 """`likewise card` writes a scorecard in every form, and `likewise notice` writes to one person."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,7 @@ def place(tmp_path_factory):
     X.to_csv(place / "new.csv", index=False)
     (place / "policy.toml").write_text(
         'outcome = "being approved"\nprotected = ["race"]\nimmutable = ["region"]\n[names]\nincome = "your income"\n'
+        '[directions]\nincome = "increase"\n'
         '[reasons]\nregion = "Location of the property"\n'
     )
     return place
@@ -104,8 +106,8 @@ def test_a_notice_is_that_of_the_model(place):
     X = pd.read_csv(place / "new.csv").set_index("id", drop=True)
     for words, notice in (
         (
-            ["model.skops", "new.csv", "--threshold", "0.9", "--policy", "policy.toml", "--reasons", "2"],
-            model.notice(X.loc[["p7"]], threshold=0.9, policy=place / "policy.toml", n=2)[0],
+            ["model.skops", "new.csv", "--threshold", "0.9", "--favourable", "yes", "--policy", "policy.toml"],
+            model.notice(X.loc[["p7"]], threshold=0.9, favourable="yes", policy=place / "policy.toml")[0],
         ),
         (["decision.skops", "new.csv"], load_model(place / "decision.skops").notice(X.loc[["p7"]])[0]),
         (["model.skops", "new.csv", "--favourable", "no"], model.notice(X.loc[["p7"]], favourable="no")[0]),
@@ -113,9 +115,7 @@ def test_a_notice_is_that_of_the_model(place):
         done = run(place, ["notice", *words, "--id", "id", "--person", "p7"])
         assert (done.exit_code, done.stdout.strip()) == (0, notice.to_text())
         facts = json.loads(run(place, ["notice", *words, "--id", "id", "--person", "p7", "--json"]).output)
-        assert facts.pop("notes", []) == (
-            [] if "decision.skops" in words else [done.stderr.removeprefix("Note: ").strip()]
-        )
+        assert facts.pop("notes", []) == re.findall(r"(?<=Note: ).+", done.stderr)
         assert facts == json.loads(notice.to_json())
         for ending, text in ((".html", notice.to_html()), (".txt", notice.to_text()), (".json", notice.to_json())):
             out = ["--out", f"notice{ending}", "--force"]
@@ -123,6 +123,17 @@ def test_a_notice_is_that_of_the_model(place):
             assert (place / f"notice{ending}").read_text().strip() == text.strip()
     by_row = run(place, ["notice", "decision.skops", "new.csv", "--person", "8"])
     assert by_row.output == run(place, ["notice", "decision.skops", "new.csv", "--id", "id", "--person", "p7"]).output
+
+
+def test_what_can_change_is_said_at_the_command_line(place):
+    who = "notice model.skops new.csv --id id --person p7 --threshold 0.99 --favourable yes"
+    said = "Note: No change is suggested, as nobody has said what people can change: --increase, --decrease, --allow."
+    assert said in run(place, who).stderr
+    protected = run(place, f"{who} --allow race --policy policy.toml")
+    assert "policy directions must not name protected or immutable columns; got 'race'" in protected.stderr
+    told = json.loads(run(place, f"{who} --increase income --allow region --json").output)
+    assert told["considered"] == ["income", "region"]
+    assert said not in told.get("notes", [])
 
 
 @pytest.mark.parametrize(
@@ -143,6 +154,8 @@ def test_a_notice_is_that_of_the_model(place):
         ("notice decision.skops new.csv --person 1 --threshold 0.3", "are in this model already"),
         ("notice model.skops new.csv --person 1 --out notice.doc", "--out must end in .html, .txt or .json"),
         ("notice model.skops new.csv --person 1 --policy none.toml", "Cannot read none.toml"),
+        ("notice model.skops new.csv --person 1", "--favourable must be one of no, yes, as no word says which"),
+        ("notice model.skops new.csv --person 1 --favourable yes --increase region", "its categories have no order"),
         ("notice model.skops new.csv --person 1 --favourable maybe", "--favourable must be one of no, yes"),
     ],
 )

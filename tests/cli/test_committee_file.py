@@ -89,7 +89,7 @@ READING = [
     "report people.csv --scores score --metric agreed.toml --out scores.html",
     "report model.skops people.csv --target approved --folds 2 --out report.html",
     "decide decided.skops people.csv --round one --key-file key --out decisions.csv",
-    "notice model.skops people.csv --person 1 --threshold 0.99",
+    "notice model.skops people.csv --person 1 --threshold 0.99 --favourable yes",
     "verify-card card.json scores.csv",
     "verify-card points.json",
 ]

@@ -76,7 +76,7 @@ def contents(place):
         ('score card.skops "the loans.csv" --delimiter ";" --id id --out fresh.csv', 1),
         ("card card.skops --out fresh.json", 1),
         ("card card.skops --out fresh.csv", 0),
-        ('notice card.skops "the loans.csv" --delimiter ";" --id id --person 3 --threshold 0.9', 0),
+        ('notice card.skops "the loans.csv" --delimiter ";" --id id --person 3 --threshold 0.9 --favourable yes', 0),
         ('decide card.skops "the loans.csv" --delimiter ";" --id id --round r --key-file key --out fresh.csv', 1),
         (f"enforce {READ} --method additive --decide --threshold 0.5 --width 0.2 --out made.skops", 1),
         (f"compare {READ} --method additive --folds 2", 1),

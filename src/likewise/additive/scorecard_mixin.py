@@ -160,8 +160,9 @@ class ScorecardMixin:
 
         Reasons are the columns that lower the points most, compared with the average person, strongest first; a column
         with less than 5% of the total is not a main reason, and columns tied with the last one are listed as well. The
-        change is the smallest one, by the sum of its columns' distances under the metric, that reaches the threshold:
-        exact among all changes of columns that can be changed, within the ranges of the card, and to six digits.
+        change is the one of the fewest columns that reaches the threshold, and of these the smallest, by the sum of
+        their distances under the metric: exact among all changes, in steps, of the columns that can change. Those are
+        the ones that the policy gives a direction, or that the model was fitted to as `monotone`.
 
         Parameters
         ----------
@@ -172,12 +173,12 @@ class ScorecardMixin:
             Of the band around the threshold in which a draw decides (`ThresholdDecision`, which has a `notice` of its
             own). The change then crosses the whole band: the decision is favourable in every round.
         favourable : label of a class, optional
-            If not given, the one that is known by its word, such as approved, or else ``classes_[-1]``.
+            Needed unless it is known by its word, such as approved.
         policy : path or mapping, optional
             Your own TOML or JSON file, or its entries: ``outcome``, the favourable outcome in words; ``names`` of
             columns as people know them; ``reasons``, approved texts by column; ``protected``, columns that are never
-            named; ``immutable``, columns that a person cannot change, marked as such; ``steps``, the smallest step of a
-            column, such as 1 or 100.
+            named; ``immutable``, columns that a person cannot change, marked as such; ``directions``, how others can
+            change ("increase", "decrease" or "any"); ``steps`` of columns of numbers, such as 1 or 100.
         n : int, default=4
             Reasons per person, ties aside.
 
@@ -191,7 +192,8 @@ class ScorecardMixin:
         >>> from likewise import AdditiveClassifier, WeightedLp
         >>> people = pd.DataFrame({"debt": [10, 20, 30, 40]})
         >>> model = AdditiveClassifier(WeightedLp({"debt": 0.01}), penalty=1e-4).fit(people, [1, 1, 0, 0])
-        >>> (notice,) = model.notice(people.tail(1), threshold=0.5, policy={"outcome": "being approved"})
+        >>> policy = {"outcome": "being approved", "directions": {"debt": "decrease"}}
+        >>> (notice,) = model.notice(people.tail(1), threshold=0.5, favourable=1, policy=policy)
         >>> print(notice.to_text().splitlines()[0])
         The chance of being approved is 35%, below the 50% that is needed.
         >>> notice.reasons[0].text, notice.changes[0].to

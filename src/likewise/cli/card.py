@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,6 +200,9 @@ def verify_card(echo: Output, card: Path, people: Path | None) -> None:
 @click.option("--person", required=True, help="Who: the value in the column --id, or else the row, from 1.")
 @click.option("--id", "id_column", help="Column that names people.")
 @click.option("--policy", type=options.FILE, help="TOML or JSON file with names, approved reasons and what is fixed.")
+@click.option("--increase", multiple=True, help="Column that people can change, to more of it only.")
+@click.option("--decrease", multiple=True, help="Column that people can change, to less of it only.")
+@click.option("--allow", multiple=True, help="Column that people can change either way, such as one of categories.")
 @options.has_band(threshold="Probability that is needed; a model made with --decide has its own.")
 @click.option(
     "--reasons", type=click.IntRange(1), default=4, show_default=True, help="Most reasons to give, ties aside."
@@ -213,6 +217,9 @@ def notice(
     person: str,
     id_column: str | None,
     policy: Path | None,
+    increase: tuple[str, ...],
+    decrease: tuple[str, ...],
+    allow: tuple[str, ...],
     band: Band,
     reasons: int,
     to: Destination,
@@ -220,15 +227,17 @@ def notice(
 ) -> None:
     """Tell one person what lowers the chance of the favourable outcome, and the smallest change that would be enough.
 
-    The policy file has the favourable outcome in words (outcome), tables of names and approved reasons by column, lists
-    of columns that are protected (never named) or immutable (marked so), and the steps in which columns change.
+    Columns change only as --increase, --decrease and --allow say, or as the model was made --monotone. The policy file
+    can say it too (directions); it has the favourable outcome in words (outcome), tables of names and approved reasons
+    by column, lists of columns that are protected (never named) or immutable (marked so), and steps of numbers.
 
-    Example: likewise notice model.skops new.csv --id id --person 17 --threshold 0.8 --policy policy.toml
+    Example: likewise notice model.skops new.csv --id id --person 17 --threshold 0.8 --increase income --decrease debt
     """
     from likewise._writing import atomic_write
     from likewise.cli.models import class_named, echo_favourable
     from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import load_model
+    from likewise.scorecard.notices import Policy
 
     out = to.out
     if out is not None and out.suffix not in (".html", ".txt", ".json"):
@@ -236,17 +245,21 @@ def notice(
     to.check(model, table, policy)
     inner, fitted = _scorecard(model), load_model(model)
     X = _row_of(inner, table, person, id_column, dialect)
+    said = Policy.read(policy, inner.encoder_.names)
+    ways = {**dict.fromkeys(increase, "increase"), **dict.fromkeys(decrease, "decrease"), **dict.fromkeys(allow, "any")}
+    rules: dict[str, Any] = {"policy": asdict(said) | {"directions": {**said.directions, **ways}}, "n": reasons}
     if isinstance(fitted, ThresholdDecision):
         if band != Band(None, None, None):
             raise InvalidInputError("--threshold, --width and --favourable are in this model already. Leave them out.")
-        (found,) = fitted.notice(X, policy=policy, n=reasons)
+        (found,) = fitted.notice(X, **rules)
     else:
         classes = getattr(inner, "classes_", None)
         label = class_named(band.favourable, classes)
-        if classes is not None and len(classes) == 2:
-            echo_favourable(echo, label, classes)
         limits = {"threshold": band.threshold, "width": band.width or 0.0}
-        (found,) = inner.notice(X, **limits, favourable=label, policy=policy, n=reasons)
+        (found,) = inner.notice(X, **limits, favourable=label, **rules)
+        echo_favourable(echo, label, classes)
+    if found.changes is not None and not found.considered:
+        echo.note("No change is suggested, as nobody has said what people can change: --increase, --decrease, --allow.")
     echo(found.to_text(), **json.loads(found.to_json()))
     if out is not None:
         text = {".html": found.to_html, ".txt": found.to_text, ".json": found.to_json}[out.suffix]()

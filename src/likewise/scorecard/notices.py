@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,16 @@ from likewise._favourable import known_favourable
 from likewise._validation import PATH, check_count, check_positive, short_repr
 from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
+from likewise.kernel.columns import CategoricalColumn
 from likewise.kernel.schema import People
-from likewise.metrics.units import Unit
-from likewise.scorecard.recourse import changeable_columns, needed_score, smallest_change
+from likewise.scorecard.recourse import Column, Way, changeable_columns, needed_score, smallest_change, written_number
 from likewise.scorecard.tables import format_value
 
 _SMALL = 0.05  # share of the total effect: a column with less is not a main reason
+_FIXED = {
+    *("age", "birth", "born", "children", "date", "dependants", "dependents", "dob", "female", "gender", "male"),
+    *("married", "older", "race", "sex", "year"),
+}  # words in names of columns that nobody is told to change, unless the policy says so
 _SLACKS = (0.0, 1e-13, 1e-11, 1e-9)
 _TIE = 1e-9  # of an effect: columns this close are tied
 
@@ -43,8 +48,13 @@ class Policy:
         Columns that are never named, nor changed.
     immutable : tuple
         Columns that a person cannot change; they may be reasons, and are marked.
+    directions : dict
+        Columns that a person can change, and how: "increase", "decrease" or "any". Of all others, only columns that the
+        model was fitted to as `monotone` are changed, in the direction that it says, unless their names say that they
+        are age, sex, a date or the like.
     steps : dict
-        Smallest step in which a column of numbers changes, such as 1 for whole numbers or 100 for dollars.
+        Step in which a column of numbers changes, such as 1 for whole numbers or 100 for dollars. If not given, a power
+        of ten of its unit, between a fiftieth and a five-hundredth of the range of the card.
     """
 
     outcome: str = ""
@@ -52,6 +62,7 @@ class Policy:
     reasons: Mapping[str, str] = field(default_factory=dict)
     protected: Sequence[str] = ()
     immutable: Sequence[str] = ()
+    directions: Mapping[str, Way] = field(default_factory=dict)
     steps: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -60,14 +71,14 @@ class Policy:
         if given is None:
             return cls()
         entries = dict(given) if isinstance(given, Mapping) else _read_file(given)
-        known = ("outcome", "names", "reasons", "protected", "immutable", "steps")
+        known = tuple(each.name for each in fields(cls))
         wrong = [key for key in entries if key not in known]
         if wrong:
             raise InvalidInputError(f"policy must have the entries {', '.join(known)}; it has {wrong[0]!r}.")
         if not isinstance(entries.get("outcome", ""), str):
             raise InvalidInputError(f"policy outcome must be text; got {short_repr(entries['outcome'])}.")
         for key in known[1:]:
-            part, kind = entries.get(key, ()), Mapping if key in ("names", "reasons", "steps") else Sequence
+            part, kind = entries.get(key, ()), Sequence if key in ("protected", "immutable") else Mapping
             if part and (not isinstance(part, kind) or isinstance(part, str)):
                 form = "a mapping from column to value" if kind is Mapping else "a list of columns"
                 raise InvalidInputError(f"policy {key} must be {form}; got {short_repr(part)}.")
@@ -80,6 +91,15 @@ class Policy:
                     raise InvalidInputError(f"policy {key} of {name!r} must be text; got {short_repr(text)}.")
         for name, step in entries.get("steps", {}).items():
             check_positive(f"policy step of {name!r}", step)
+        for name, way in entries.get("directions", {}).items():
+            if way not in get_args(Way):
+                raise InvalidInputError(
+                    f"policy directions must be increase, decrease or any; {name!r} has {short_repr(way)}."
+                )
+            if name in (*entries.get("protected", ()), *entries.get("immutable", ())):
+                raise InvalidInputError(
+                    f"policy directions must not name protected or immutable columns; got {name!r}."
+                )
         return cls(**entries)
 
 
@@ -162,9 +182,12 @@ class Notice:
     others_count : bool
         Whether columns that are not listed lower the chance as well.
     changes : tuple of Change, or None
-        The smallest change that is enough without a draw; empty if there is none, None if not needed or not requested.
+        The change of the fewest columns, and of these the smallest, that is enough without a draw; empty if there is
+        none, None if not needed or not requested.
     changed_probability : float or None
         The chance after the change.
+    considered : tuple of str
+        The columns that could change, in words.
     """
 
     person: Any
@@ -176,6 +199,7 @@ class Notice:
     others_count: bool
     changes: tuple[Change, ...] | None
     changed_probability: float | None
+    considered: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """One JSON object."""
@@ -214,12 +238,12 @@ class Notice:
             items = [f"{change.name}: {change.to} instead of {change.now}" for change in self.changes]
             named = f"The {'score for' if self.width else 'chance of'} {self.outcome} would then be"
             tail = (
-                f"{named} {_percent(self.changed_probability or 0.0)}. No smaller change {enough}, as measured by the "
-                "model's distance."
+                f"{named} {_percent(self.changed_probability or 0.0)}. Changes to {_listed(self.considered)} were "
+                f"considered: none of fewer items {enough}, nor one of as few that is smaller by the model's distance."
             )
             found.append((f"What {enough}, with everything else as it is:", "ul", items, tail))
-        elif self.changes is not None:
-            found.append(("", "", [], f"No change to the items you can change {enough}."))
+        elif self.changes is not None and self.considered:
+            found.append(("", "", [], f"No change to {_listed(self.considered, 'or')} {enough}."))
         return found
 
     @property
@@ -263,6 +287,18 @@ li {{ margin: .35rem 0; }}
 """
 
 
+def _listed(names: Sequence[str], word: str = "and") -> str:
+    """Names in a sentence.
+
+    Examples
+    --------
+    >>> _listed(["a", "b", "c"]), _listed(["a", "b"], "or"), _listed(["a"])
+    ('a, b and c', 'a or b', 'a')
+    """
+    *first, last = names
+    return f"{', '.join(first)} {word} {last}" if first else last
+
+
 def _band(threshold: float, width: float) -> tuple[float, float]:
     return threshold - width / 2, threshold + width / 2
 
@@ -295,9 +331,10 @@ def notices(
         width = check_positive("width", width, below=1)
     if width and threshold is None:
         raise InvalidInputError(f"width must be 0 without a threshold; got {short_repr(width)}.")
-    label = model._outcome(known_favourable(model._labels()) if favourable is None else favourable)
+    label = _favourable(model, favourable)
     position = model._labels().index(label)
     sign = 1.0 if position == scorer.scored_class else -1.0
+    ways = _ways(model, said, 1 if position else -1)
     people = model._people(X)
     points = sign * scorer.points(people)[:, :, 0]
     h = scorer.estimate(people).mean[:, position]
@@ -307,10 +344,45 @@ def notices(
     for row, person in enumerate(index):
         reasons, others = _reasons(scorer, people, row, points[row], said, n)
         changes = after = None
+        considered: list[str] = []
         if threshold is not None and _favourable_share(h[row], threshold, width) < 1:
-            changes, after = _changes(scorer, people, row, sign, position, (threshold, width), said)
-        found.append(Notice(person, words, float(h[row]), threshold, width, reasons, others, changes, after))
+            columns = changeable_columns(scorer, people, row, sign, ways, said.steps)
+            considered = [said.names.get(name, name) for name in (str(encoder.names[each.column]) for each in columns)]
+            changes, after = _changes(scorer, people, row, sign, position, (threshold, width), columns, said)
+        notice = Notice(person, words, float(h[row]), threshold, width, reasons, others, changes, after, (*considered,))
+        found.append(notice)
     return found
+
+
+def _favourable(model: Any, favourable: Any) -> Any:
+    """The favourable class: the one that is named, or known by its word. It is never the last one for being last."""
+    labels = model._labels()
+    label = known_favourable(labels) if favourable is None else favourable
+    if label is None:
+        raise InvalidInputError(
+            f"favourable must be one of the classes {labels}, as no word says which; a notice for the other one would "
+            "tell people how to get what they do not want."
+        ).in_commands(
+            f"--favourable must be one of {', '.join(map(str, labels))}, as no word says which is favourable."
+        )
+    return model._outcome(label)
+
+
+def _ways(model: Any, said: Policy, sign: int) -> dict[str, Way]:
+    """How columns can change: as the policy says, else as the model is monotone, towards the favourable class."""
+    encoder, names = model.encoder_, [str(name) for name in model.encoder_.names]
+    for name, way in said.directions.items():
+        if way != "any" and isinstance(encoder.columns[names.index(name)], CategoricalColumn):
+            raise InvalidInputError(f"policy directions of {name!r} must be any: its categories have no order.")
+    rising = {str(name): direction * sign for name, direction in (model.monotone or {}).items()}
+    found: dict[str, Way] = {name: "increase" if way > 0 else "decrease" for name, way in rising.items()}
+    fixed = {*said.protected, *said.immutable, *filter(_is_fixed, names)}
+    return {name: way for name, way in found.items() if name not in fixed} | dict(said.directions)
+
+
+def _is_fixed(name: str) -> bool:
+    """Whether the name of a column says that nobody can change it."""
+    return not _FIXED.isdisjoint(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
 
 
 def _reasons(
@@ -326,7 +398,7 @@ def _reasons(
         listed = [j for j in listed if lowered[j] >= (1 - _TIE) * lowered[listed[n - 1]]]
     reasons = []
     for j in listed:
-        value = value_text(people, row, scorer.model.shapes[j].column, scorer)
+        value = format_value(people, row, scorer.model.shapes[j].column, scorer.guarantee.metric)
         reasons.append(
             Reason(
                 names[j],
@@ -334,7 +406,7 @@ def _reasons(
                 _reason_text(said, names[j], value),
                 float(lowered[j]),
                 float(lowered[j]) / total,
-                names[j] not in said.immutable,
+                names[j] not in said.immutable and (names[j] in said.directions or not _is_fixed(names[j])),
             )
         )
     return tuple(reasons), len(listed) < len(order)
@@ -345,11 +417,6 @@ def _reason_text(said: Policy, column: str, value: str) -> str:
     return f"{said.reasons[column]} ({fact})" if column in said.reasons else fact
 
 
-def value_text(people: People, row: int, column: int, scorer: AdditiveScorer) -> str:
-    """A person's value in words."""
-    return format_value(people, row, column, getattr(scorer.guarantee.metric, "units", {}))
-
-
 def _changes(
     scorer: AdditiveScorer,
     people: People,
@@ -357,11 +424,11 @@ def _changes(
     sign: float,
     position: int,
     band: tuple[float, float],
+    columns: list[Column],
     said: Policy,
 ) -> tuple[tuple[Change, ...], float | None]:
     """The smallest change that crosses the threshold and its band, checked with the model itself."""
-    encoder, fixed = people.encoder, {*said.protected, *said.immutable}
-    columns = changeable_columns(scorer, people, row, sign, fixed, said.steps)
+    encoder = people.encoder
     score = sign * float(scorer.scores(people.take([row]))[0, 0])
     end = _band(*band)[1]
     if end > 1 or (end == 1 and scorer.link != "clip"):  # no decision is certain
@@ -383,14 +450,7 @@ def _changes(
     changes = []
     for column, value in found.items():
         levels, name = level_names(encoder, column), str(encoder.names[column])
-        unit = getattr(scorer.guarantee.metric, "units", {}).get(encoder.names[column], "")
-        to = str(levels[int(value)]) if levels is not None else _all_digits(value, Unit.of(unit))
-        now = value_text(people, row, column, scorer)
+        to = written_number(scorer, column, value) if levels is None else str(levels[int(value)])
+        now = format_value(people, row, column, scorer.guarantee.metric)
         changes.append(Change(name, said.names.get(name, name), now, to, value if levels is None else to))
     return tuple(changes), after
-
-
-def _all_digits(value: float, unit: Unit) -> str:
-    """A number with its unit, not rounded: a rounded one may not be enough."""
-    digits = f"{value * unit.factor:,.9f}".rstrip("0").rstrip(".")
-    return f"{unit.prefixed(digits)}{unit.suffix}"

@@ -1,226 +1,180 @@
-"""The smallest change to a person's values that gains a given number of points on a card, exactly."""
+"""The change of the fewest columns, and then the smallest, that gains a given number of points on a card, exactly."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, Literal
 
 import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.evidence import Shape
 from likewise.kernel.schema import People
+from likewise.scorecard.tables import unit_of
 
-_MOST_STEPS = 100_000  # of a column that changes in steps; all of them are compared
-_NOISE = 1e-14  # of points: rounding of sums
-_DIGITS = 6  # of a number between knots, rounded away from the present value
+_Front = tuple[FloatArray, FloatArray, list[dict[int, float]]]  # distances and gains of changes, and the changes
+Way = Literal["increase", "decrease", "any"]
+_MOST_STEPS = 100_000  # of a column; all of them are compared
+_FEWEST_STEPS = 50  # of a column whose step nobody has stated: the step is the largest power of ten with so many
+_DIGITS = 12  # of a number in a notice
+_UNKNOWN = {
+    *("", "-", "--", ".", "?", "n.a.", "n/a", "na", "nan", "not available", "not applicable", "not known"),
+    *("not provided", "not reported", "not stated", "null", "missing", "unknown", "unspecified"),
+}  # a category of this name is no advice
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column that a person can change.
+    """The values that a column of a person can change to, without those that gain no more than a nearer one.
 
     Attributes
     ----------
     column : int
-    now : float
-        Number, rank or index of a category; NaN where missing.
-    knots : ndarray or None
     values : ndarray
-        Points at knots, or of categories, for the favourable outcome.
-    other : float or None
-        Points of a missing number, or of an unseen category.
-    scale : float
-        Distance of one unit, or between two categories.
-    missing : float
-        Distance from a missing number.
-    step : float
-        Numbers change to multiples of it; 0 for any number.
-    levels : list of int
-        Categories to choose from.
-    shares : ndarray or None
-        Share of the scale from the present category to each other; 1 if None.
+        Numbers, ranks or indices of categories, the nearest first.
+    distances, gains : ndarray
+        Their distances from the present value, and what they gain in points; both increase.
     """
 
     column: int
-    now: float
-    knots: FloatArray | None
     values: FloatArray
-    other: float | None
-    scale: float
-    missing: float
-    step: float
-    levels: list[int]
-    shares: FloatArray | None = None
+    distances: FloatArray
+    gains: FloatArray
 
-    def at(self, x: Any) -> Any:
-        """Points of numbers."""
-        assert self.knots is not None
-        return np.interp(x, self.knots, self.values)
-
-    @property
-    def points(self) -> float:
-        """Points of the present value."""
-        if self.knots is None:
-            known = 0 <= self.now < len(self.values)
-            return float(self.values[int(self.now)]) if known else float(self.other or 0.0)
-        return float(self.other or 0.0) if math.isnan(self.now) else float(self.at(self.now))
-
-    @property
-    def is_free(self) -> bool:
-        """Whether it may become any number."""
-        return self.knots is not None and self.step == 0 and not math.isnan(self.now)
-
-    def options(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Candidate values with their distances and gains, no change first; for a free number, the knots."""
-        if self.knots is None:
-            values = np.array([k for k in self.levels if k != self.now], dtype=float)
-            shares = 1.0 if self.shares is None else self.shares[values.astype(int)]
-            distances, points = self.scale * shares * np.ones(len(values)), self.values[values.astype(int)]
-        else:
-            values = self.knots
-            if self.step:
-                # Beyond the outermost knots points stay the same: one multiple on either side stands for all.
-                low, high = math.floor(self.knots[0] / self.step), math.ceil(self.knots[-1] / self.step)
-                values = np.arange(low, high + 1) * self.step
-            absent = math.isnan(self.now)
-            distances = np.full(len(values), self.missing) if absent else self.scale * np.abs(values - self.now)
-            points = self.at(values)
-        return _front(np.append(0.0, distances), np.append(0.0, points - self.points), np.append(self.now, values))
-
-    def nearest(self, gain: float) -> tuple[float, float] | None:
-        """Distance and value of the nearest number that gains at least `gain`."""
-        assert self.knots is not None
-        best: tuple[float, float] | None = None
-        target = self.points + gain
-        for direction in (1, -1):
-            beyond = self.knots[self.knots > self.now] if direction > 0 else self.knots[self.knots < self.now][::-1]
-            path = np.append(self.now, beyond)
-            points = self.at(path)
-            reached = np.flatnonzero(points >= target)
-            if not len(reached) or reached[0] == 0:
-                continue
-            k = int(reached[0])
-            share = (target - points[k - 1]) / (points[k] - points[k - 1])
-            value = float(path[k - 1] + share * (path[k] - path[k - 1]))
-            short = _rounded(value)
-            if self.at(short) < target - _NOISE * (1 + abs(target)):
-                short = _outward(value, direction, float(path[k]))
-            value = short
-            distance = self.scale * abs(value - self.now)
-            if best is None or distance < best[0]:
-                best = distance, value
-        return best
+    @classmethod
+    def of(cls, column: int, values: FloatArray, distances: FloatArray, gains: FloatArray) -> Column:
+        """From values in any order."""
+        better = np.flatnonzero(gains > 0)
+        kept = better[_front(distances[better], gains[better])]
+        return cls(column, values[kept], distances[kept], gains[kept])
 
 
-def _rounded(value: float) -> float:
-    """The nearest number with few digits."""
-    return float(f"{value:.{_DIGITS}g}")
-
-
-def _outward(value: float, direction: int, end: float) -> float:
-    """Round away from the present value to `_DIGITS` digits, but not beyond the knot at which the line ends."""
-    size = 10.0 ** (math.floor(math.log10(max(abs(value), 1e-300))) - _DIGITS + 1)
-    rounded = _rounded((math.ceil(value / size) if direction > 0 else math.floor(value / size)) * size)
-    return min(rounded, end) if direction > 0 else max(rounded, end)
-
-
-def _front(distances: FloatArray, gains: FloatArray, *others: Any) -> tuple[Any, ...]:
-    """Keep the Pareto front: drop candidates that gain no more than another at most as far away."""
+def _front(distances: FloatArray, gains: FloatArray) -> Any:
+    """Positions of the Pareto front: those that gain more than all others at most as far away, the nearest first."""
     order = np.lexsort((-gains, distances))
     before = np.append(-np.inf, np.maximum.accumulate(gains[order])[:-1])
-    kept = order[gains[order] > before]
-    return distances[kept], gains[kept], *(other[kept] for other in others)
+    return order[gains[order] > before]
 
 
 def smallest_change(columns: list[Column], gain: float) -> dict[int, float] | None:
-    """Values by column with the smallest sum of distances that gain at least `gain`; None if none do.
+    """Values of the fewest columns that gain at least `gain`, with the smallest sum of distances; None if none do."""
+    columns = [column for column in columns if len(column.gains)]
+    for size in range(len(columns) + 1):
+        found = _nearest(columns, gain, size)
+        if found is not None:
+            return dict(sorted(found.items()))
+    return None
 
-    Exact: of two free numbers between knots, one can move to a knot, against the other, without making the sum larger,
-    as gain and distance are linear there. So in some smallest change at most one of them is between knots. For each
-    choice of that one, the best of all others are combined, column by column, keeping the Pareto front.
+
+def _nearest(columns: list[Column], gain: float, size: int) -> dict[int, float] | None:
+    """The smallest change of `size` columns, where no fewer are enough.
+
+    Column by column, the Pareto front of the changes of each smaller size is kept: of two of one size, one that is
+    no nearer and gains no more cannot be part of a better one. Nor can one that the best of the later columns do not
+    complete. The last column of a change takes the nearest value that is enough.
     """
-    options = [column.options() for column in columns]
+    if size == 0:
+        return {} if gain <= 0 else None
     best, chosen = np.inf, None
-    for free in [None, *(j for j, column in enumerate(columns) if column.is_free)]:
-        fixed = [j for j in range(len(columns)) if j != free]
-        distances, gains, history = np.zeros(1), np.zeros(1), []
-        for j in fixed:
-            d = (distances[:, None] + options[j][0]).ravel()
-            g = np.minimum(gain, (gains[:, None] + options[j][1]).ravel())
-            place = np.arange(len(d))
-            place = place[d < best] if np.isfinite(best) else place
-            distances, gains, place = _front(d[place], g[place], place)
-            history.append((place // len(options[j][0]), place % len(options[j][0])))
-        for k in range(len(distances)):
-            own, value = 0.0, np.nan
-            if gains[k] < gain:
-                found = None if free is None else columns[free].nearest(gain - float(gains[k]))
-                if found is None:
-                    continue
-                own, value = found
-            if distances[k] + own < best:
-                best = float(distances[k] + own)
-                chosen = _traced(columns, options, fixed, history, k)
-                if own:
-                    assert free is not None
-                    chosen[columns[free].column] = float(value)
+    fronts: list[_Front] = [(np.zeros(1), np.zeros(1), [{}])]
+    fronts += [(np.empty(0), np.empty(0), []) for _ in range(size - 1)]
+    for j, column in enumerate(columns):
+        later = sorted((float(other.gains[-1]) for other in columns[j + 1 :]), reverse=True)
+        distances, gains, picks = fronts[size - 1]
+        last = np.searchsorted(column.gains, gain - gains)
+        for k in np.flatnonzero(last < len(column.gains)).tolist():
+            distance = float(distances[k] + column.distances[last[k]])
+            if distance < best:
+                best, chosen = distance, picks[k] | {column.column: float(column.values[last[k]])}
+        for n in range(size - 1, 0, -1):
+            before, after = fronts[n - 1], fronts[n]
+            d = np.append(after[0], before[0][:, None] + column.distances)
+            g = np.append(after[1], before[1][:, None] + column.gains)
+            room = sum(later[: size - n]) * (1 + 1e-9) + 1e-9  # rounding must not lose what is just enough
+            kept = np.flatnonzero((g + room >= gain) & (d < best))
+            kept = kept[_front(d[kept], g[kept])]
+            both = []
+            for place in kept.tolist():
+                state, option = divmod(place - len(after[0]), len(column.gains))
+                more = {column.column: float(column.values[option])}
+                both.append(after[2][place] if place < len(after[0]) else before[2][state] | more)
+            fronts[n] = d[kept], g[kept], both
     return chosen
 
 
-def _traced(columns: list[Column], options: Any, fixed: list[int], history: Any, k: int) -> dict[int, float]:
-    """The values behind a combination."""
-    found = {}
-    for j, (before, choice) in zip(reversed(fixed), reversed(history), strict=True):
-        option = int(choice[k])
-        k = int(before[k])
-        if options[j][0][option] > 0 or options[j][1][option] > 0:
-            found[columns[j].column] = float(options[j][2][option])
-    return dict(sorted(found.items()))
-
-
 def changeable_columns(
-    scorer: AdditiveScorer,
-    people: People,
-    row: int,
-    sign: float,
-    fixed: Collection[str],
-    steps: Mapping[str, float],
+    scorer: AdditiveScorer, people: People, row: int, sign: float, ways: Mapping[str, Way], steps: Mapping[str, float]
 ) -> list[Column]:
-    """The columns of a card that a person can change, with points for the class that `sign` turns them to."""
+    """The columns that a person can change, with points for the class that `sign` turns them to.
+
+    What is not known of a person is no fact that could change, and nobody is told to become unknown.
+    """
     weights, found = scorer.model.metric, []
     for shape in scorer.model.shapes:
-        i, name, levels = (
-            shape.column,
-            str(people.encoder.names[shape.column]),
-            level_names(people.encoder, shape.column),
-        )
-        if name in fixed:
+        i, name, now = shape.column, str(people.encoder.names[shape.column]), float(people.rows[row, shape.column])
+        levels = level_names(people.encoder, i)
+        if name not in ways or math.isnan(now) or (levels is not None and not _is_known(levels, now)):
             continue
-        step = 1.0 if levels is not None else float(steps.get(name, 0.0))
-        if shape.knots is not None and float(np.ptp(shape.knots)) > _MOST_STEPS * step > 0:
-            raise InvalidInputError(
-                f"policy step of {name!r} must be at least {float(np.ptp(shape.knots)) / _MOST_STEPS:g}, so that there "
-                f"are at most {_MOST_STEPS:,} numbers to compare; got {step:g}. Use a larger step."
-            )
-        found.append(
-            Column(
-                i,
-                float(people.rows[row, i]),
-                shape.knots,
-                sign * shape.values[0],
-                None if shape.other is None else sign * float(shape.other[0]),
-                float(weights.scales[i]),
-                float(weights.missing[i]),
-                step,
-                [] if levels is None else [k for k, level in enumerate(levels) if level is not None],
-                weights.tables[i][int(people.rows[row, i])] if i in weights.tables else None,
-            )
-        )
+        scale, unit = float(weights.scales[i]), unit_of(scorer.guarantee.metric, people.encoder.names[i])
+        if levels is None:
+            values = _steps(shape, name, steps.get(name), unit.factor)
+        else:
+            values = np.array([k for k in range(len(levels)) if k != now and _is_known(levels, k)], float)
+        if ways[name] != "any":
+            values = values[values > now] if ways[name] == "increase" else values[values < now]
+        if shape.knots is None:
+            points, present = shape.values[0][values.astype(int)], shape.values[0][int(now)]
+            distances = np.full(len(values), scale)
+            if i in weights.tables:
+                distances = distances * weights.tables[i][int(now)][values.astype(int)]
+        else:
+            points = np.interp(values, shape.knots, shape.values[0])
+            present = float(np.interp(now, shape.knots, shape.values[0]))
+            distances = scale * np.abs(values - now)
+        found.append(Column.of(i, values, distances, sign * (points - present)))
     return found
+
+
+def _is_known(levels: list[Any], value: float) -> bool:
+    """Whether a category was seen, and says something."""
+    if not 0 <= value < len(levels) or levels[int(value)] is None:
+        return False
+    return str(levels[int(value)]).strip().casefold() not in _UNKNOWN
+
+
+def _steps(shape: Shape, name: str, step: float | None, factor: float) -> FloatArray:
+    """Multiples of a step over the range of a card, each the number that its text says; one more at either end.
+
+    Beyond the outermost knots points stay the same. A step that nobody has stated is a power of ten in the unit that
+    people read, and at least 1 where the card knows whole numbers only.
+    """
+    assert shape.knots is not None
+    low, high = float(shape.knots[0]) * factor, float(shape.knots[-1]) * factor
+    if step is None:
+        size = 10.0 ** math.floor(math.log10((high - low or 1.0) / _FEWEST_STEPS))
+        size = max(size, factor) if (shape.knots == np.rint(shape.knots)).all() else size
+    else:
+        size = step * factor
+    if high - low > _MOST_STEPS * size:
+        least = (high - low) / factor / _MOST_STEPS
+        raise InvalidInputError(
+            f"policy step of {name!r} must be at least {least:g}, so that there are at most {_MOST_STEPS:,} numbers to "
+            f"compare; got {step:g}. Use a larger step."
+        )
+    count = range(math.floor(low / size), math.ceil(high / size) + 1)
+    return np.array([float(f"{k * size:.{_DIGITS}g}") / factor for k in count])
+
+
+def written_number(scorer: AdditiveScorer, column: int, value: float) -> str:
+    """A number of `changeable_columns` in its unit, with all digits: what is read is enough."""
+    unit = unit_of(scorer.guarantee.metric, scorer.model.metric.schema.names[column])
+    digits = Decimal(f"{value * unit.factor:.{_DIGITS}g}")
+    return f"{unit.prefixed(f'{digits:,f}')}{unit.suffix}"
 
 
 def needed_score(scorer: AdditiveScorer, threshold: float, sign: float) -> float:

@@ -222,13 +222,12 @@ def reasons_table(model: Any, X: Any, n: int, outcome: Any) -> pd.DataFrame:
         which = np.full(len(people), outcomes.index(outcome))
     speaks = np.take_along_axis(points, which[:, None, None], axis=2)[:, :, 0]
     order = np.argsort(-speaks, axis=1, kind="stable")[:, :n]
-    units = getattr(scorer.guarantee.metric, "units", {})
     rows = []
     for person, columns in enumerate(order):
         outcome, words = outcomes[which[person]], []
         for j in columns[speaks[person, columns] > 0]:
             column, size = scorer.model.shapes[j].column, speaks[person, j]
-            what = format_value(people, person, column, units)
+            what = format_value(people, person, column, scorer.guarantee.metric)
             # A prediction that is lower is lower by a negative number.
             size = f"{size if which[person] else -size:+.2f}" if numeric else f"{size:+.2f} {_of(scorer, outcome)}"
             words.append(f"{people.encoder.names[column]} is {what}: {size} against the average person")
@@ -245,13 +244,18 @@ def _of(scorer: AdditiveScorer, outcome: Any) -> str:
     return f"{scorer.score_name} of {outcome!r}"
 
 
-def format_value(people: People, person: int, column: int, units: Any) -> str:
+def format_value(people: People, person: int, column: int, metric: Any) -> str:
     """A person's value of a column, in words."""
     value, levels = people.rows[person, column], level_names(people.encoder, column)
     if np.isnan(value):
         return "not known"
     if levels is None:
-        unit = units.get(people.encoder.names[column], "")
-        return Unit.of("" if unit == "category" else unit).written(value)
+        return unit_of(metric, people.encoder.names[column]).written(value)
     level = levels[int(value)] if value != UNSEEN else "a category that the model has not seen"
     return "not known" if level is None else str(level)
+
+
+def unit_of(metric: Any, name: Any) -> Unit:
+    """The unit that a column of numbers is written in."""
+    unit = getattr(metric, "units", {}).get(name, "")
+    return Unit.of("" if unit == "category" else unit)
