@@ -31,6 +31,8 @@ _WORDS = {
     for pair in _PAIRS.replace("\n", " ").strip().split(", ")
     for word, sign in zip(pair.split("/"), (1, -1), strict=True)
 }
+_NEUTRAL = {"decision", "decisions", "decided", "final", "loan", "credit"}
+_TURNS = {"not", "no", "non", "never", "without", "late"}
 _ANSWERS = {"yes": 1, "y": 1, "true": 1, "1": 1, "no": -1, "n": -1, "false": -1, "0": -1}
 
 
@@ -56,22 +58,26 @@ def known_favourable(labels: Sequence[Any], question: Any = None) -> Any:
     ----------
     labels : sequence
     question : str, optional
-        What yes and no, true and false, 1 and 0 answer, such as the name of a column of decisions. Without one they
-        mean nothing, as for a model whose classes are 0 and 1; nor do they in a column such as ``denied``.
+        What yes and no, true and false, 1 and 0 answer: the name of a column. They are known where it has a favourable
+        word, such as ``loan_approved``, or is ``decision``. Without a name they mean nothing, as for a model whose
+        classes are 0 and 1; nor do they in a column such as ``denied``, or ``chargeoff``, whose meaning nobody knows.
 
     Examples
     --------
     >>> known_favourable(["approved", "denied"]), known_favourable(["Charged off", "Fully paid"])
     ('approved', 'Fully paid')
-    >>> known_favourable([0, 1]), known_favourable([0, 1], "decision"), known_favourable([0, 1], "denied")
-    (None, 1, None)
+    >>> [known_favourable([0, 1], each) for each in (None, "decision", "approved", "denied", "chargeoff")]
+    [None, 1, 1, None, None]
     """
-    words = [_plain(label) for label in labels]
-    signs = [_meaning(word) for word in words]
+    answers = [_plain(label) for label in labels]
+    signs = [_meaning(word) for word in answers]
     if not any(signs) and question is not None:
         asked = _plain(question)
-        if all(_meaning(word) >= 0 for word in (asked, *asked.split())):
-            signs = [_ANSWERS.get(word, 0) for word in words]
+        words = asked.split()
+        meanings = [_meaning(word) for word in (asked, *words)]
+        plain = max(meanings) > 0 or _NEUTRAL.issuperset(words)
+        if plain and min(meanings) >= 0 and _TURNS.isdisjoint(words):
+            signs = [_ANSWERS.get(word, 0) for word in answers]
     return labels[signs.index(1)] if sorted(signs) == [-1, 1] else None
 
 

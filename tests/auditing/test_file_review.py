@@ -215,12 +215,19 @@ def test_other_words_must_be_named(words):
         review_files(X, decided, better={"debt": "lower"}, approved="maybe")
 
 
-def test_yes_answers_the_name_of_the_column():
+@pytest.mark.parametrize(
+    ("name", "is_known"),
+    [(each, True) for each in ("loan_approved", "decision", "Final decision")]
+    + [(each, False) for each in ("denied", "chargeoff", "adverse_decision", "loan_not_approved", "paid late")],
+)
+def test_yes_answers_the_name_of_the_column_if_it_is_plain(name, is_known):
     X, decided = applications()
-    answers = pd.Series(np.where(decided == "granted", "no", "yes"), name="denied")
+    answers = pd.Series(np.where(decided == "granted", "yes", "no"), name=name)
+    if is_known:
+        assert review_files(X, answers, better={"debt": "lower"}).decisions == ("no", "yes")
+        return
     with pytest.raises(InvalidInputError, match="approved must be given"):
         review_files(X, answers, better={"debt": "lower"})
-    assert review_files(X, answers.rename("loan_approved"), better={"debt": "lower"}).decisions == ("no", "yes")
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -135,7 +135,8 @@ def review_files(
         Two values.
     approved : object, optional
         The value of `decisions` that is the favourable one. Known words need none: approved and denied, granted and
-        refused, paid and default, yes and no, 1 and 0, and the like. Of other values it must be given.
+        refused, paid and default, and the like; yes and no, 1 and 0 under a name such as ``decision`` or
+        ``loan_approved``. Of other values it must be given.
     better : mapping from column to "higher", "lower" or "same", optional
         Which values of a column qualify better. Under "same" only equal values compare. A blank compares with a blank
         only: see ``FileReview.blanks`` for the people with one.
