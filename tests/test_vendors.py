@@ -134,6 +134,7 @@ def check_effect(truth, loans, text, unit, suffix, *, empty=False):
         assert low - 1e-3 * unit <= everybody @ chances(empty=empty) <= high + 1e-3 * unit
         assert low <= mean <= high
         assert high > low
+    assert ("0.01 is one percentage point" in text) == (unit == 100 and on_people.max() > 0)
     worst = unit * effects(truth, EVERYBODY).max()
     if worst == 0:
         assert "No pair was found" in text

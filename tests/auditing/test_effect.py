@@ -24,6 +24,7 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -481,7 +482,9 @@ def test_it_is_said_how_far_the_proof_came(monkeypatch):
     three = effect(make_pipeline(one_hot(), LogisticRegression(max_iter=1000)).fit(X, y), X, "sex")
     assert three.standing.endswith("and more time does not change that") != three.meets
     none = effect(lambda table: model.predict_proba(table)[:, 1], X, "sex")
-    assert none.standing.startswith("No proof: this model cannot be bounded, as ")
+    assert none.standing.startswith("No proof: this model cannot be bounded, as it is only asked, not read")
+    none = effect(make_pipeline(one_hot(), GaussianNB()).fit(X, y), X, "sex")
+    assert "as GaussianNB is none of those that are read: linear and additive models, trees" in none.standing
     # Trees of too many pairs of leaves have a bound without a search.
     monkeypatch.setattr(tree_problem, "_MOST_PIECES", 3)
     wide = effect(model, X, "sex")

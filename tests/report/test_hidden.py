@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from likewise import TableMetric, audit, audit_groups, effect, group_gaps, review_files
+from likewise.pairs.model_outputs import OutputLabels
 from likewise.report import render
 from likewise.report import text as words
 from likewise.report.build import build_scores_report
@@ -58,6 +59,19 @@ def test_the_figures_of_a_vendor_who_uses_sex_are_those_of_the_library():
     groups = audit_groups(None, PEOPLE, METRIC, ["sex"], predictions=scores).groups
     assert [row[6] for row in table["groups"]["rows"]] == [f"{p:.4f}" for p in groups["p_value"]]
     assert [row[2] for row in table["groups"]["rows"]] == [f"{n:,}" for n in groups["n_higher"]]
+
+
+def test_of_a_risk_those_with_the_lower_score_gain():
+    model = vendor(1.0)
+    given = {"model": model, "asked": PEOPLE}
+    text = section(build_scores_report(PEOPLE, scores_of(model), METRIC, favourable="low", **given))
+    (row,) = effect(model, PEOPLE, "sex", favourable="low").directions.to_dict("records")
+    assert (str(row["favoured"]), str(row["over"])) == ("0", "1")
+    assert "Who gains (favourable: a lower score)" in text
+    assert "Who is favoured (a lower score)" in text
+    assert f" 0 1 {OutputLabels().written(row['mean'])} " in text
+    control = section(build_scores_report(PEOPLE, scores_of(model), METRIC, favourable="high", **given))
+    assert f" 1 0 {OutputLabels().written(row['mean'])} " in control
 
 
 def test_no_sentence_accuses_a_vendor_who_does_not_use_sex():

@@ -202,6 +202,8 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         echo("\nBy the people's own value:")
         ends = ("mean", "mean_low", "mean_high", "largest")
         echo.table(found.labels.in_units(found.groups, *ends), "groups")
+    if found.labels.are_probabilities and largest > 0 and len(found.directions) + len(found.groups):
+        echo("Of means and the largest, 0.01 is one percentage point.")
     pairs = f"no two people of the domain who differ in {names} alone"
     if found.pair is None:
         worst = f"No pair was found: {pairs} were found to get different outputs."

@@ -30,6 +30,7 @@ class Page:
     metric_file: Path | None
     output_range: tuple[float, float] | None
     outcome: str | None
+    favourable: str | None
     categories: Path | None
     id_column: str | None
     date: str | None
@@ -99,6 +100,7 @@ class Page:
             model=model,
             asked=asked,
             domain=None if asked is None else file.domain_for(asked),
+            favourable=self.favourable,
             **self.words(model),
         )
 
@@ -109,6 +111,8 @@ class Page:
 
         if self.target is None:
             raise InvalidInputError("Give --target, the column with the outcome that the model predicts.")
+        if self.favourable is not None:
+            raise InvalidInputError("--favourable is for other systems; for a model of likewise give --outcome.")
         if self.scores is not None:
             self.source.load(echo, model)  # which compares the model's scores with these
         metric, limits = model.guarantee_.metric, model.guarantee_.output_range
@@ -158,6 +162,7 @@ class Page:
         help="Lowest and highest score of another system, if not 0 and 1.",
     ),
     click.option("--outcome", help="Class whose probability is shown; by default a known word, or the last."),
+    options.favourable,
     categories,
     click.option("--id", "id_column", help="Column that names people; by default the row, counted from 1."),
     click.option("--date", help="Date of the data, shown as given; by default none."),

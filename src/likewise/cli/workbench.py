@@ -41,7 +41,7 @@ _DEMO_TABLE, _DEMO_TARGET = Path("mortgages.csv"), "decision"
     "--model", "model_file", type=options.FILE, help="Model in use: a likewise model, or one of scikit-learn."
 )
 @click.option("--scores", help="Or a column of the table with the scores of a model in use.")
-@click.option("--outcome", help="Class whose probability is shown; the last one by default.")
+@click.option("--outcome", help="Class whose probability is shown; by default a known word, or the last.")
 @click.option("--state", type=options.FILE, help="File of the session; by default the table, but .likewise.json.")
 @click.option("--out", type=options.FILE, help="Folder for exports; by default the state without .json.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="By default a free one.")

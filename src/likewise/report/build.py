@@ -249,6 +249,7 @@ def build_scores_report(
     model: Any = None,
     asked: Any = None,
     domain: Domain | None = None,
+    favourable: Any = None,
     **words: Any,
 ) -> ReportData:
     """Report on the scores of another system: the distance, pairs of the given people, and what columns of weight 0 do.
@@ -276,6 +277,8 @@ def build_scores_report(
         The people as the model takes them; `X` if not given.
     domain : Domain, optional
         Of everybody whom the model may be asked about; learned from `asked` if not given.
+    favourable : class label, "high" or "low", optional
+        As in `effect`.
     words : str
         As in `build_report`, and ``made`` of `ReportData`.
     """
@@ -288,7 +291,7 @@ def build_scores_report(
     if len(people) > 1:
         searched = audit(None, people.table, metric, predictions=after, output_range=output_range, n_worst=_WORST)
     taken = None if model is None else as_frame(X if asked is None else asked)
-    end = Direction.of(None, getattr(model, "classes_", None)).end
+    end = Direction.of(favourable, getattr(model, "classes_", None)).end
     data = ReportData(
         title=words.pop("title", "How alike people are treated"),
         outcome=outcome,

@@ -61,7 +61,7 @@ def measure_hidden(
     for name in _shown(metric, table):
         done = [each.effect for each in found if each.effect is not None and name in each.effect.columns]
         try:
-            changed, why = (done[0], "") if done else _effect(model, asked, name, domain, output_range)
+            changed, why = (done[0], "") if done else _effect(model, asked, name, domain, output_range, favourable)
         except InvalidInputError as error:
             changed, why = None, f"The effect of exchanging {name} was not measured: {error}"
         gaps, none = None, ""
@@ -81,7 +81,12 @@ def measure_hidden(
 
 
 def _effect(
-    model: Any, asked: pd.DataFrame | None, name: Any, domain: Domain | None, output_range: tuple[float, float] | None
+    model: Any,
+    asked: pd.DataFrame | None,
+    name: Any,
+    domain: Domain | None,
+    output_range: tuple[float, float] | None,
+    favourable: str | None,
 ) -> tuple[Effect | None, str]:
     """The effect of exchanging a column, or why there is none."""
     if model is None or asked is None:
@@ -89,7 +94,7 @@ def _effect(
     if name not in asked and name not in {each.name for each in find_one_hot(asked)}:
         return None, _NOT_TAKEN.format(name)
     limits: Any = {"max_seconds": None, "max_boxes": _BOXES, "n_queries": _QUERIES}
-    return effect(model, asked, name, domain=domain, output_range=output_range, **limits), ""
+    return effect(model, asked, name, domain=domain, output_range=output_range, favourable=favourable, **limits), ""
 
 
 def audit_hidden(

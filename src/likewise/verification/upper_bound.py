@@ -10,8 +10,10 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise._validation import counted
+from likewise.ask import is_plain_function
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
+from likewise.inspection.additive_scores import is_boosted_steps, is_scorecard
 from likewise.inspection.linear import is_linear
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
@@ -70,10 +72,17 @@ def kind_of(model: Any) -> str:
 
 def prove_sum(space: InputSpace, columns: Sequence[int], limits: Limits) -> Proof:
     """The bound of a sum of functions of single columns or, for a linear model behind products, of few columns."""
+    last = unwrap(space.model)[1]
+    if not (is_linear(last) or is_scorecard(last) or is_boosted_steps(last)):
+        if is_plain_function("model", last, ("predict_proba", "predict")):
+            raise UnprovableError("it is only asked, not read (a function, a server or an ONNX file)")
+        raise UnprovableError(
+            f"{type(last).__name__} is none of those that are read: linear and additive models, trees, ReLU networks"
+        )
     try:
         model = AdditiveModel.read(space)
     except UnprovableError:
-        if not is_linear(unwrap(space.model)[1]):
+        if not is_linear(last):
             raise
         return prove_interactions(InteractionModel.read(space), columns, limits)
     return prove_additive(model, columns, limits)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._favourable import column_of
 from likewise._parallel import threads_for
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
@@ -67,7 +68,7 @@ class Problem:
         Of a model in use, whose violations are shown; one score is the probability of `outcome`.
     scores_title : str
     outcome : label of a class, or None
-        Whose probability is shown; None takes the last one.
+        Whose probability is shown; None takes the one with a known favourable word, or the last.
     """
 
     X: pd.DataFrame
@@ -157,7 +158,7 @@ class Engine:
         """The class whose probability is shown; None for a regression."""
         if self.classes is None:
             return None
-        return self.classes[-1] if self.problem.outcome is None else self.problem.outcome
+        return self.classes[column_of(self.problem.outcome, self.classes)]
 
     @property
     def fitted(self) -> str:
