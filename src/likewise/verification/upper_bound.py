@@ -263,20 +263,11 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
     distances: dict[int, FloatArray] = {}
     for i, cells in enumerate(model.cells):
         if cells.ordered and is_number[i]:
-            # The nearest numbers of two cells; 0 within one.
-            a = np.where(cells.low[:, None] > cells.high[None, :], cells.low[:, None], np.inf)
-            below = np.where(np.isfinite(a), cells.high[None, :], np.nan)
-            above = np.where(cells.high[:, None] < cells.low[None, :], cells.low[None, :], np.nan)
-            nearest = np.where(
-                ~np.isnan(below),
-                apart(i, cells.low[:, None], below),
-                np.where(~np.isnan(above), apart(i, cells.high[:, None], above), 0.0),
-            )
+            # Between the nearest numbers of two cells, which depends on their difference alone; NaN is a blank.
             blank = np.isnan(cells.values)
-            one = blank[:, None] != blank[None, :]
-            if one.any():
-                nearest = np.where(one, apart(i, np.array([0.0]), np.array([np.nan])), nearest)
-            distances[i] = nearest
+            gaps = np.maximum(cells.low[:, None] - cells.high, cells.low - cells.high[:, None])
+            gaps = np.where(blank, np.nan, np.maximum(np.nan_to_num(gaps), 0.0))
+            distances[i] = apart(i, np.where(blank, np.nan, 0.0)[:, None], gaps)
         else:
             each = np.arange(len(cells))
             different = each[:, None] != each[None, :]
