@@ -143,7 +143,10 @@ def test_what_can_change_is_said_at_the_command_line(place):
         ("card model.skops --table new.csv --target race --out x.csv", "--table and --target go together, with --in-"),
         ("card model.skops --in-points --table new.csv --target race --out x.csv", "'race' has "),
         ("card model.skops --out x.pdf", "--out must end in .csv, .xlsx, .json"),
-        ("card model.skops --in-points --points-to-double 0.5 --out x.csv", "points_to_double must be at least"),
+        (
+            "card model.skops --in-points --points-to-double 1e-4 --base-score 0 --out x.csv",
+            "must be larger under this metric",
+        ),
         ("card model.skops --out model.skops", "model.skops is an input of this command"),
         ("card constant.skops --out x.csv", "must hold a scorecard; it holds a ConstantClassifier"),
         ("notice model.skops new.csv --person 0", "the rows 1 to 200 of new.csv; '0' occurs 0 times"),

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 import sqlite3
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +16,7 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, load_mo
 from likewise.additive.scorer import AdditiveScorer, PointsScorer
 from likewise.additive.shapes import constrain
 from likewise.kernel.evidence import Shape
-from likewise.scorecard.points import _Limits, _round_knots
+from likewise.scorecard.points import _best_lines, _Limits, _round_knots, left_out
 from likewise.verify_card import NotProvenError, check_scores, prove
 from promised import falsified
 
@@ -208,22 +209,40 @@ def test_columns_of_whole_numbers_have_whole_points_for_each(model):
     assert points.nunique() > 3
     control = model.in_points(40).explain(X)["age"]
     assert (control != np.rint(control)).any()
-    with pytest.raises(ValueError, match="at least 18 under this metric: with 10 it allows only"):
-        model.in_points(10, whole_numbers=["age"], base_odds=1)
+    assert "age" in left_out(model, model.in_points(10, whole_numbers=["age"], base_odds=1))
 
 
 @pytest.mark.parametrize("weight", [0.001, 0.02])
-def test_points_too_coarse_for_the_metric_are_refused_with_the_finest_that_would_do(weight):
+def test_a_column_with_less_than_a_point_is_left_out_and_the_rest_of_the_card_is_made(weight):
     X, y = people()
     metric = metric_of().with_params(categorical={"region": weight, "race": 0.0})
     model = AdditiveClassifier(metric, penalty=1e-4).fit(X, y)
     enough = math.ceil(math.log(2) / (4 * weight))
-    for points in (enough - 1, enough * 0.7):
-        with pytest.raises(ValueError, match=f"points_to_double must be at least {enough} under this metric") as caught:
-            model.in_points(points)
-        assert "of 'region', less than one" in str(caught.value)
-        assert "\n" not in str(caught.value)
-    assert any(shape.column == 3 for shape in model.in_points(enough).scorer_.model.shapes)
+    kept = model.in_points(enough)
+    assert "region" not in left_out(model, kept)
+    card = model.in_points(enough - 1)
+    moved = model.explain(X)["region"].to_numpy()
+    assert left_out(model, card)["region"] == pytest.approx(np.ptp(moved) * (enough - 1) / math.log(2))
+    assert card.explain(X).shape[1] == kept.explain(X).shape[1] - 1
+    h, points = model.predict_proba(X)[:, 1], card.predict_proba(X)[:, 1]
+    assert model.rounding_cost(card, X, y).loc["cost", "largest change"] == np.abs(h - points).max() > 0
+    with pytest.raises(ValueError, match="points_to_double must be larger under this metric: with 1e-05, no column"):
+        model.in_points(1e-5, base_score=0)
+
+
+def test_cuts_are_the_numbers_that_people_write():
+    """Every cut that may move by a few per cent has one or two digits; the control has not."""
+    X, y = people()
+    X = X.assign(income=1000 * X["income"] + 12.34)
+    metric = metric_of().with_params(numeric={"income": 2e-5, "debt": 0.02, "age": 0.01})
+    model = AdditiveClassifier(metric, penalty=1e-4).fit(X, y)
+    digits = {}
+    for name, card in (("points", model.in_points()), ("control", model)):
+        knots = next(shape.knots for shape in card.scorer_.model.shapes if shape.column == 0)
+        digits[name] = [len(f"{knot:.15g}".replace(".", "").strip("0")) for knot in knots[1:-1]]
+    assert max(digits["points"]) <= 2 < min(digits["control"])
+    table = model.in_points().scorecard()
+    assert re.fullmatch(r"[\d,]+ to [\d,]+", table.loc[table["column"] == "income", "range"].iloc[1])
 
 
 def test_the_printed_table_has_everything_and_files_hold_the_same(model, tmp_path):
@@ -387,12 +406,15 @@ def test_lines_are_the_fewest_that_are_good_enough_for_people(seed):
     shape = Shape(0, knots, np.cumsum(rng.normal(0, 2, 6))[None], None, rng.dirichlet(np.full(6, 0.3)))
     weights = (shape.shares + 1e-3 / 6) / (1 + 1e-3)
     best = fewest_lines_by_brute_force(shape, 5, weights, 3)
-    found = rounded(shape, 5, 3)
     lines = int(np.flatnonzero(best <= best.min() + 1 / 12)[0])
+    found = _best_lines(shape, _Limits(Fraction(5), None), knots, range(4), whole=False)
+    assert len(found.cuts) == lines + 1
+    error = weights @ (np.interp(knots, found.cuts, found.points) - shape.values[0]) ** 2
+    assert [error, found.error] == pytest.approx([best[lines]] * 2, abs=1e-12)
 
-    assert len(found.knots) == lines + 1
-    error = weights @ (np.interp(knots, found.knots, found.values[0]) - shape.values[0]) ** 2
-    assert error == pytest.approx(best[lines], abs=1e-12)
+    moved = rounded(shape, 5, 3)  # to round numbers
+    assert len(moved.knots) == lines + 1
+    assert weights @ (np.interp(knots, moved.knots, moved.values[0]) - shape.values[0]) ** 2 <= best[lines] + 1 / 12
 
 
 def test_a_kink_that_few_people_see_is_merged_and_one_that_many_see_is_not():

@@ -229,7 +229,7 @@ class ScorecardMixin:
             Whose odds rise with points, the favourable one; ``classes_[-1]`` if not given.
         max_bins : int, default=8
             Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does, on
-            average over the people the model has learned from.
+            average over the people the model has learned from. Their ends are round numbers where that adds no more.
         whole_numbers : sequence of str, optional
             Columns of whole numbers, such as dependants, that have whole points for each of them. Their points change
             from one number to the next, in steps that the metric must allow.
@@ -238,7 +238,8 @@ class ScorecardMixin:
         -------
         AdditiveClassifier
             A fitted copy. Its `scorecard`, `explain` and exports are in points; `predict_proba`, `certify` and
-            ``guarantee_`` are those of the rounded card.
+            ``guarantee_`` are those of the rounded card. It is without columns that are worth less than half a point,
+            or in which the metric allows less than one; `rounding_cost` says what that costs.
 
         Examples
         --------

@@ -85,13 +85,18 @@ def card(
 
 def _echo_points(echo: Output, model: Any, card: Any) -> None:
     """Print the card, and which columns it leaves out."""
+    from likewise.scorecard.points import left_out
+
     rows = card.scorecard()[["column", "range", "points", "points at end"]]
     echo.table(rows.head(_ROWS), "card")
     if len(rows) > _ROWS:
         echo(f"... and {len(rows) - _ROWS} more rows")
-    left_out = [name for name in _columns_of(model) if name not in _columns_of(card)]
-    if left_out:
-        echo.note(f"Left out, as they move the score by less than half a point: {', '.join(left_out)}.")
+    moved = {name: f"{name} ({points:.1f})" for name, points in left_out(model, card).items()}
+    if moved:
+        echo.note(
+            "Left out, as the metric allows them less than a whole point, or they are worth less, with the points that "
+            f"they moved a score: {', '.join(moved.values())}. More --points-to-double keep more columns."
+        )
 
 
 def _echo_cost(echo: Output, model: Any, card: Any, table: Path, target: str, dialect: Dialect) -> None:
@@ -112,11 +117,6 @@ def _echo_cost(echo: Output, model: Any, card: Any, table: Path, target: str, di
         log_loss_cost=float(cost["log loss"]),
         largest_change=float(cost["largest change"]),
     )
-
-
-def _columns_of(model: Any) -> list[str]:
-    """Columns on the card."""
-    return [str(model.encoder_.names[shape.column]) for shape in model.scorer_.model.shapes]
 
 
 def _scorecard(path: Path) -> Any:

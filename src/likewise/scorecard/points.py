@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count, check_names, check_positive, short_repr
 from likewise.additive.binning import locate
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
@@ -25,7 +25,7 @@ from likewise.verify_card import LN2, NotProvenError, prove
 
 _ROUNDING = 1 / 12  # mean squared error of rounding to whole numbers
 _NOBODY = 1e-3  # weight shared equally by all knots, so that those without people follow the shape too
-_LEAST = 0.5  # points: a column that changes the score by less is left out
+_DIGITS = 6  # most that a cut may have
 _MOST_WHOLE = 400  # largest number of whole numbers of a column that are enumerated
 _BITS = 50  # of a sum of points
 _LARGEST_SCORE = 10_000  # of points that double the odds: beyond, a sum of points has few digits left for the rest
@@ -74,7 +74,6 @@ def in_points(
     factor = double / math.log(2) * (1 if position else -1)
     limits = _limits(scorer, encoder, double)
     reals = [_in_real_points(shape, encoder, factor, named) for shape in scorer.model.shapes]
-    _refuse_coarse(reals, limits, encoder, double, named)
     shapes = []
     intercept = np.rint(base_score - abs(factor) * math.log(base_odds) + factor * scorer.model.intercepts)
     for real, limit in zip(reals, limits, strict=True):
@@ -84,6 +83,10 @@ def in_points(
             shapes.append(found)
         else:
             intercept += found.values[0, 0]
+    if reals and not shapes:
+        raise InvalidInputError(
+            f"points_to_double must be larger under this metric: with {double:g}, no column is worth a point within it."
+        )
     largest = float(np.abs(intercept).max()) + sum(float(np.abs(shape.all_values).max()) for shape in shapes)
     bits = int(_BITS - math.ceil(math.log2(max(1.0, largest))))
     sums = SumOfShapes(scorer.model.metric, intercept, tuple(shapes), bits)
@@ -140,31 +143,6 @@ def _in_real_points(shape: Shape, encoder: Encoder, factor: float, named: set[An
     return Shape(shape.column, knots, values, None if shape.other is None else shape.other * factor, shares)
 
 
-def _refuse_coarse(
-    shapes: Sequence[Shape], limits: Sequence[_Limits], encoder: Encoder, double: float, named: set[Any]
-) -> None:
-    """Raise where the metric allows less than one point in a column that is worth half a point or more."""
-    worst, where = Fraction(1), ""
-    for shape, limit in zip(shapes, limits, strict=True):
-        name = encoder.names[shape.column]
-        if np.ptp(shape.all_values) < _LEAST:
-            continue
-        if shape.knots is None:
-            most, between = limit.rate, "between two categories"
-        elif level_names(encoder, shape.column) is not None or name in named:
-            most, between = limit.rate, "from one value to the next"
-        else:
-            most, between = limit.rate * (Fraction(shape.knots[-1]) - Fraction(shape.knots[0])), "over its whole range"
-        if most < worst:
-            worst, where = most, f"{float(most):.2g} points {between} of {name!r}"
-    if where:
-        enough = math.ceil(Fraction(double) / worst) if worst > 0 else math.inf
-        raise InvalidInputError(
-            f"points_to_double must be at least {enough:,} under this metric: with {double:g} it allows only {where}, "
-            f"less than one. Use points_to_double={enough}, or a larger weight."
-        )
-
-
 def _round_levels(shape: Shape, limit: _Limits) -> Shape:
     """Whole points of categories, in the window of the allowed width with the smallest squared error."""
     assert shape.other is not None
@@ -177,40 +155,92 @@ def _round_levels(shape: Shape, limit: _Limits) -> Shape:
     return found if limit.between is None else lowered(found, limit.between)
 
 
-def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Shape:
-    """A few knots with whole points whose interpolation is closest to the shape.
+@dataclass(frozen=True)
+class _Lines:
+    """A few cuts with whole points, linear in between.
 
-    By dynamic programming over knots and whole points near the shape's own: the path with the smallest squared error at
-    the knots, weighted by people, for every number of lines. Of these, the one with the fewest lines that adds no more
-    error than rounding to whole numbers does. Where values must be whole between knots too, lines are flat or lead to
-    the next value. A shape that only rises, or only falls, still does.
+    Attributes
+    ----------
+    cuts, points : ndarray
+    error : float
+        Mean squared error at the knots of the shape, weighted by people.
+    """
+
+    cuts: FloatArray
+    points: FloatArray
+    error: float
+
+
+def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Shape:
+    """A few cuts with whole points whose interpolation is closest to the shape, at round numbers.
+
+    The knots are candidates for cuts. Of the best lines of each number, the fewest that add no more error than rounding
+    to whole numbers does. Then each cut moves to the roundest number nearby, as long as all of them add no more error
+    than that again. Where values must be whole between knots too, cuts stay.
     """
     assert shape.knots is not None
-    real, knots = shape.values[0], shape.knots
-    n, other = len(knots), None if shape.other is None else float(np.rint(shape.other[0]))
-    choices = np.floor(real)[:, None] + np.arange(-1, 3)
-    if other is not None and limit.missing is not None:
+    most = min(len(shape.knots) - 1, 2 * max_bins - 1 if whole else max_bins)
+    found = _best_lines(shape, limit, shape.knots, range(most + 1), whole)
+    enough = found.error + _ROUNDING
+    for k in range(0 if whole or len(found.cuts) == 1 else len(found.cuts)):
+        for number in _rounder(found.cuts, k):
+            cuts = found.cuts.copy()
+            cuts[k] = number
+            tried = _best_lines(shape, limit, cuts, range(len(cuts) - 1, len(cuts)), whole)
+            if tried.error <= enough:
+                found = tried
+                break
+    other = None if shape.other is None else np.rint(shape.other) + 0.0
+    return Shape(shape.column, found.cuts, found.points[None], other)
+
+
+def _rounder(cuts: FloatArray, k: int) -> Iterator[float]:
+    """Round numbers beside a cut, not further than half of the way to the next cut, the roundest first."""
+    cut, gaps = float(cuts[k]), np.diff(cuts)[max(0, k - 1) : k + 1]
+    room = float(gaps.min()) / 2
+    power, last = math.floor(math.log10(max(abs(cut), room))), math.nan
+    for exponent in range(power + 1, power - _DIGITS, -1):
+        for digit in (5, 1):
+            number = float(f"{round(cut / (digit * 10.0**exponent)) * digit}e{exponent}")
+            if number == cut:
+                return
+            if abs(number - cut) < room and number != last:
+                yield number
+            last = number
+
+
+def _best_lines(shape: Shape, limit: _Limits, cuts: FloatArray, counts: range, whole: bool) -> _Lines:
+    """By dynamic programming over cuts and whole points near the shape's own: the path with the smallest error.
+
+    Of the paths with as many lines as `counts` says, the one with the fewest that adds no more error than rounding does.
+    Where values must be whole between knots too, lines are flat or lead to the next value. A shape that only
+    rises, or only falls, still does.
+    """
+    assert shape.knots is not None
+    real, knots, weights = shape.values[0], shape.knots, _weights(shape)
+    n, at_cuts = len(cuts), np.interp(cuts, knots, real)
+    choices = np.floor(at_cuts)[:, None] + np.arange(-1, 3)
+    if shape.other is not None and limit.missing is not None:
+        other = float(np.rint(shape.other[0]))
         choices = np.clip(choices, other - limit.missing, other + limit.missing)
-    weights = _weights(shape)
-    costs = _line_costs(shape, choices, limit.rate, whole)
+    places = np.searchsorted(knots, cuts, side="right")  # of the first knot behind each cut
+    costs = _line_costs(shape, cuts, places, choices, limit.rate, whole)
     flat = (choices[:, :, None] - real) ** 2 * weights  # of each choice, at each knot: outside the lines
-    before = np.array([flat[i, :, : i + 1].sum(axis=1) for i in range(n)])
-    after = np.array([flat[i, :, i + 1 :].sum(axis=1) for i in range(n)])
+    before = np.array([flat[i, :, : places[i]].sum(axis=1) for i in range(n)])
+    after = np.array([flat[i, :, places[i] :].sum(axis=1) for i in range(n)])
     paths, origins = [before.ravel()], []
-    for _ in range(min(n - 1, 2 * max_bins - 1 if whole else max_bins)):
+    for _ in range(counts[-1]):
         sums = paths[-1][:, None] + costs
         origins.append(np.argmin(sums, axis=0))
         paths.append(np.min(sums, axis=0))
-    errors = np.array([(path + after.ravel()).min() for path in paths])
-    lines = int(np.flatnonzero(errors <= errors.min() + _ROUNDING)[0])
-    state = int(np.argmin(paths[lines] + after.ravel()))
-    states = [state]
+    errors = np.array([(path + after.ravel()).min() for path in paths])[counts.start :]
+    lines = counts[int(np.flatnonzero(errors <= errors.min() + _ROUNDING)[0])]
+    states = [int(np.argmin(paths[lines] + after.ravel()))]
     for origin in reversed(origins[:lines]):
         states.append(int(origin[states[-1]]))
-    states = states[::-1]
-    chosen = np.array([s // choices.shape[1] for s in states])
-    values = np.array([choices.ravel()[s] for s in states]) + 0.0
-    return Shape(shape.column, knots[chosen], values[None], None if other is None else np.array([other + 0.0]))
+    chosen = np.array([state // choices.shape[1] for state in states[::-1]])
+    points = np.array([choices.ravel()[state] for state in states[::-1]]) + 0.0
+    return _Lines(cuts[chosen], points, float(errors[lines - counts.start]))
 
 
 def _weights(shape: Shape) -> FloatArray:
@@ -220,8 +250,10 @@ def _weights(shape: Shape) -> FloatArray:
     return np.asarray(shares / shares.sum())
 
 
-def _line_costs(shape: Shape, choices: FloatArray, rate: Fraction, whole: bool) -> FloatArray:
-    """Squared errors of lines from each knot and choice to each later one; infinite where too steep, or turning."""
+def _line_costs(
+    shape: Shape, cuts: FloatArray, places: IntArray, choices: FloatArray, rate: Fraction, whole: bool
+) -> FloatArray:
+    """Squared errors of lines from each cut and choice to each later one; infinite where too steep, or turning."""
     assert shape.knots is not None
     knots, real, weights = shape.knots, shape.values[0], _weights(shape)
     n, m = choices.shape
@@ -230,15 +262,16 @@ def _line_costs(shape: Shape, choices: FloatArray, rate: Fraction, whole: bool) 
     for i in range(n - 1):
         for j in range(i + 1, n):
             rises = choices[j][None, :] - choices[i][:, None]
-            allowed = math.floor(rate * (Fraction(knots[j]) - Fraction(knots[i])))
+            allowed = math.floor(rate * (Fraction(cuts[j]) - Fraction(cuts[i])))
             fits = (np.abs(rises) <= allowed) & (rises >= lowest) & (rises <= highest)
             if whole and j > i + 1:
                 fits &= rises == 0
             if not fits.any():
                 continue
-            shares = (knots[i + 1 : j + 1] - knots[i]) / (knots[j] - knots[i])
+            inside = slice(places[i], places[j])
+            shares = (knots[inside] - cuts[i]) / (cuts[j] - cuts[i])
             lines = choices[i][:, None, None] + rises[:, :, None] * shares
-            errors = (lines - real[i + 1 : j + 1]) ** 2 @ weights[i + 1 : j + 1]
+            errors = (lines - real[inside]) ** 2 @ weights[inside]
             costs[i * m : (i + 1) * m, j * m : (j + 1) * m] = np.where(fits, errors, np.inf)
     return costs
 
@@ -264,3 +297,14 @@ def rounding_cost(model: Any, card: Any, X: Any, y: Any) -> pd.DataFrame:
     table.loc["cost"] = table.loc["points"] - table.loc["model"]
     table["largest change"] = [0.0, *[float(np.abs(both[0] - both[1]).max())] * 2]
     return table
+
+
+def left_out(model: Any, card: Any) -> dict[str, float]:
+    """Columns that a card in whole points is without, with how many points they moved a score."""
+    kept = {shape.column for shape in card.scorer_.model.shapes}
+    factor = card.scorer_.points_to_double / math.log(2)
+    return {
+        str(model.encoder_.names[shape.column]): factor * float(np.ptp(shape.all_values))
+        for shape in model.scorer_.model.shapes
+        if shape.column not in kept
+    }

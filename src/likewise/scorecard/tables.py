@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -174,9 +175,7 @@ def _points_table(scorer: PointsScorer) -> Scorecard:
             cells = [("missing" if level is None else str(level), v) for level, v in zip(levels, values, strict=True)]
             rows += [(name, text, v, v, scale, bool(full and v in ends)) for text, v in [*cells, ("any other", other)]]
             continue
-        texts = [
-            repr(float(knot)).removesuffix(".0") if levels is None else str(levels[int(knot)]) for knot in shape.knots
-        ]
+        texts = [_all_digits(float(knot)) if levels is None else str(levels[int(knot)]) for knot in shape.knots]
         rows.append((name, f"up to {texts[0]}", values[0], values[0], np.inf, False))
         for k in range(len(values) - 1):
             most = scale * float(shape.knots[k + 1] - shape.knots[k])
@@ -188,6 +187,12 @@ def _points_table(scorer: PointsScorer) -> Scorecard:
             far = int(np.abs(shape.values[0] - other).max())
             rows.append((name, "missing", other, other, most, bool(far + 1 > most)))
     return _card(rows, scorer)
+
+
+def _all_digits(number: float) -> str:
+    """A number with all its digits; no separators below 10,000, where it may be a year."""
+    digits = Decimal(repr(number)).normalize()
+    return f"{digits:,f}" if abs(number) >= 10_000 else f"{digits:f}"
 
 
 def explanation(model: Any, X: Any, outcome: Any) -> pd.DataFrame:
