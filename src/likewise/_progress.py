@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 
 @contextmanager
@@ -17,16 +18,26 @@ def progress_bar(description: str, total: float | None, *, show: bool) -> Iterat
         yield lambda steps, text=None: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:  # rich 13 would print an empty line
         yield lambda steps, text=None: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda steps, text=None: bar.update(task, advance=steps, description=text)
+    left = TextColumn("{task.fields[left]}")
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), left, console=console, transient=True
+    ) as bar:
+        task = bar.add_task(description, total=total, left="")
+
+        def advance(steps: float, text: str | None = None) -> None:
+            bar.update(task, advance=steps, description=text)
+            one = bar.tasks[0]
+            if total and one.completed:  # from the first step on, also where steps take long
+                seconds = (one.elapsed or 0.0) * max(0.0, total - one.completed) / one.completed
+                bar.update(task, left=f"about {timedelta(seconds=round(seconds))} left")
+
+        yield advance
 
 
 def show_line(text: str, *, show: bool) -> None:

@@ -9,14 +9,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from likewise import TableMetric
+from likewise.cli.console import Output
+from likewise.cli.demo import _echo_conclusion
 from likewise.datasets import load_mortgages
 from likewise.io import load_model
-from likewise.metric_file import read_metric, read_metric_file
+from likewise.metric_file import MetricFile, read_metric, read_metric_file
 from shell import LOANS, N, run
 
 
@@ -396,6 +400,7 @@ def test_control_c_leaves_no_half_written_file(work, tmp_path):
 def test_demo_does_the_main_job(tmp_path):
     done = run(tmp_path, "demo --out show --json")
     assert done.exit_code == 0, done.output
+    assert done.stderr == ""
     facts = json.loads(done.output)
     assert facts["violations_before"] > 0
     assert facts["violations_after"] == 0
@@ -414,10 +419,32 @@ def test_demo_does_the_main_job(tmp_path):
     blank = people.iloc[[0, 0]].assign(dependents=[people["dependents"].median(), np.nan])[names]
     assert metric.missing["dependents"] > 0
     assert np.ptp(model.predict_proba(blank)[:, 1]) > 0.001  # a weight for blanks was designed too
-    assert read_metric_file(tmp_path / "show" / "metric.toml").protected == ("race", "sex")
+    assert read_metric_file(tmp_path / "show" / "metric.toml").protected == (
+        "race",
+        "sex",
+        "married",
+        "older_than_median",
+    )
     file = read_metric_file(tmp_path / "show" / "metric.toml")
     assert file.people + len(pd.read_parquet(tmp_path / "show" / "people.parquet")) == len(people)  # not seen by it
     assert "understated" not in page
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_demo_ends_in_one_screen_that_breaks_no_word(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = {"additive": (0.0955, 0.768), "unconstrained": (0.0962, 0.749), "constant": (0.1115, 0.5)}
+    table = pd.DataFrame(rows, index=["brier", "auc"]).T
+    units = {name: unit for name, unit in load_mortgages().units.items() if unit != "category"}
+    file = MetricFile(TableMetric(dict.fromkeys(units, 0.01), units=units, missing=dict.fromkeys(units, 0.1)))
+    result = SimpleNamespace(table=table, cost="Cost of the guarantee: none that can be told from chance.")
+    audits = [SimpleNamespace(n_violations=n, n_pairs=60_031) for n in (2243, 0)]
+    _echo_conclusion(Output(as_json=False), result, "additive", *audits, file)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= width
+    words = " ".join(line.strip("│╭╮╰╯─ ") for line in lines).split()
+    assert {"approval", "unconstrained", "2,243", "unemployment:", "percentage"} <= set(words)
 
 
 def test_a_stranger_gets_from_a_table_to_a_report_in_three_commands(tmp_path):

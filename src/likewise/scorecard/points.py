@@ -212,8 +212,8 @@ def _rounder(cuts: FloatArray, k: int) -> Iterator[float]:
 def _best_lines(shape: Shape, limit: _Limits, cuts: FloatArray, counts: range, whole: bool) -> _Lines:
     """By dynamic programming over cuts and whole points near the shape's own: the path with the smallest error.
 
-    Of the paths with as many lines as `counts` says, the one with the fewest that adds no more error than rounding does.
-    Where values must be whole between knots too, lines are flat or lead to the next value. A shape that only
+    Of the paths with as many lines as `counts` says, the one of the fewest that adds no more error than rounding
+    does. Where values must be whole between knots too, lines are flat or lead to the next value. A shape that only
     rises, or only falls, still does.
     """
     assert shape.knots is not None
