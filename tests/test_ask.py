@@ -14,7 +14,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, TargetEncoder
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    TargetEncoder,
+)
 
 import likewise as lw
 from likewise.ask import Ask, answers, as_taken, unseen_value
@@ -48,6 +55,12 @@ MODELS = {
     "in a search": lambda: GridSearchCV(one_hot(), {"logisticregression__C": [1.0]}, cv=2),
     "calibrated": lambda: CalibratedClassifierCV(one_hot(), cv=2),
     "in a vote": lambda: VotingClassifier([("one", one_hot()), ("other", one_hot())], voting="soft"),
+    "beside imputed columns, of which there are none": lambda: make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(), Binarizer()), []), (OneHotEncoder(handle_unknown="ignore"), ["code"])
+        ),
+        LogisticRegression(),
+    ),
     "frozen": lambda: FrozenEstimator(one_hot()),
 }
 

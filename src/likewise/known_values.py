@@ -129,7 +129,7 @@ class _Given:
         if self.rows is not None and hasattr(step, "transform"):
             with suppress(Exception):  # the model itself will say why
                 rows = step.transform(self.rows)
-        if type(step) is not SimpleImputer:
+        if type(step) is not SimpleImputer or not hasattr(step, "statistics_"):  # of no columns: it was not fitted
             return _Given([], rows)
         empty = [fill != fill for fill in step.statistics_.tolist()]
         kept = [name for name, gone in zip(self.names, empty, strict=False) if not gone or step.keep_empty_features]

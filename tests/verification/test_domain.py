@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from likewise import Domain, TableMetric, attack, read_metric, write_metric
 from likewise.exceptions import FileError, InvalidInputError
+from likewise.kernel.schema import TableEncoder
 from likewise.metric_file import MetricFile, format_metric, read_metric_file
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, NumericDomain, Rule
@@ -188,6 +189,16 @@ def test_an_attack_keeps_rules(applicants):
         attack(model, metric, applicants, only=["race"], n_pairs=1000)
     with pytest.raises(InvalidInputError, match="domain must say"):
         attack(model, metric, applicants, domain=Domain.learn(applicants[["age"]]), n_pairs=1000)
+
+
+def test_numbers_of_a_domain_are_listed_for_a_metric_that_takes_them_as_categories():
+    codes = TableEncoder.learn(pd.DataFrame({"code": [3, 1], "age": [19, 20]}), ["age"], ["code"]).columns
+    domain = Domain({"code": NumericDomain(1, 3, 0.5, blank=True), "age": NumericDomain(19, 20, 1)})
+    listed = domain.listing(codes)
+    assert listed.columns["code"] == CategoricalDomain((1, 1.5, 2, 2.5, 3), blank=True)
+    assert listed.columns["age"] == domain.columns["age"]
+    with pytest.raises(InvalidInputError, match="'code', which the metric takes as categories"):
+        domain.with_column("code", step=None).listing(codes)
 
 
 @pytest.mark.parametrize(("high", "step"), [(223696.36, 0.01), (16777.224, 0.001), (1e9 + 0.25, 0.25), (0.07, 0.01)])

@@ -395,7 +395,7 @@ def restriction_of(space: SearchSpace, X: Any, domain: Domain | None, only: Any,
         categories = [n for n, number in zip(names, space.encoder.is_number, strict=True) if not number]
         domain = Domain.learn(frame, [name for name in categories if name in frame])
     else:
-        domain = domain.with_one_hot(frame)
+        domain = domain.with_one_hot(frame).listing(space.encoder.columns)
     absent = [name for name in names if name not in domain.columns]
     if absent:
         raise InvalidInputError(f"domain must say what {absent[0]!r} can hold; it has {list(domain.columns)}.")

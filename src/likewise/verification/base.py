@@ -94,7 +94,7 @@ class InputSpace:
             unknown = [name for name in frame if name not in domain.columns]
             if unknown:
                 raise InvalidInputError(f"domain must say what {unknown[0]!r} can hold; it has {list(domain.columns)}.")
-            domain = domain.with_one_hot(frame)
+            domain = domain.with_one_hot(frame).listing(encoder.columns)
         limits = output_range or getattr(getattr(model, "guarantee_", None), "output_range", None)
         whole = [
             name
@@ -321,7 +321,7 @@ class InputSpace:
         if unseen.any():
             raise InvalidInputError(
                 f"The domain of {name!r} lists {values[unseen.argmax()]!r}, which does not occur in X. Add such a row, "
-                "or take it off the list."
+                f"or take it off the list, as Domain.learn(X, categorical=[{name!r}]) does."
             )
         return np.asarray(codes, dtype=np.float64)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -15,12 +15,13 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import BOOL, check_numbers, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.kernel.columns import canonical_category, is_numeric
+from likewise.kernel.columns import CategoricalColumn, NumericColumn, canonical_category, is_numeric
 from likewise.kernel.schema import as_frame, is_table
 from likewise.verification.one_hot import OneHot, find_one_hot, is_bit
 
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 0.0001)
 _TERM = re.compile(r"\s*([+-])?\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*(?:\*\s*)?)?(`[^`]+`|[^\W\d]\w*)?\s*")
+_MOST_LISTED = 10_000  # numbers that are listed as categories
 _CLOSE = 1e-9  # of a step, or of the size of a rule's terms: what rounding may move a number by
 
 
@@ -114,6 +115,13 @@ class NumericDomain:
                 places = np.rint(values / self.step)
                 inside = (places >= self.first) & (places <= self.last) & _on_grid(values, self.step)
         return np.where(np.isnan(values), self.blank, inside)
+
+    def listed(self) -> CategoricalDomain | None:
+        """The same values as categories; None if they are too many to list."""
+        if self.step is None or self.last - self.first >= _MOST_LISTED:
+            return None
+        values = self.at(np.arange(self.first, self.last + 1))
+        return CategoricalDomain(tuple(_plain(value) for value in values.tolist()), self.blank)
 
     def __str__(self) -> str:
         kind = "" if self.step is None else "whole numbers, " if self.step == 1 else f"multiples of {self.step:g}, "
@@ -290,6 +298,21 @@ class Domain:
         kinds = {name: is_numeric(frame[name]) and name not in set(categorical) for name in frame}
         columns = {name: (NumericDomain if kinds[name] else CategoricalDomain).learn(frame[name]) for name in frame}
         return cls(columns).with_one_hot(frame)
+
+    def listing(self, coded: Iterable[NumericColumn | CategoricalColumn]) -> Domain:
+        """Return a domain that lists the values of columns of categories, ordered or not: their codes are no values."""
+        columns = dict(self.columns)
+        for name in (c.name for c in coded if isinstance(c, CategoricalColumn) or c.categories is not None):
+            held = columns.get(name)
+            if isinstance(held, NumericDomain):
+                listed = held.listed()
+                if listed is None:
+                    raise InvalidInputError(
+                        f"domain must list the values of {name!r}, which the metric takes as categories; it has "
+                        f"{held}. Use Domain.learn(X, categorical=[{name!r}])."
+                    )
+                columns[name] = listed
+        return replace(self, columns=columns)
 
     def with_one_hot(self, X: Any) -> Domain:
         """Return a domain with rules for the sets of 0/1 columns of which everybody in `X` has exactly one 1.
