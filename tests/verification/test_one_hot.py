@@ -11,6 +11,7 @@ from sklearn.neural_network import MLPClassifier
 
 from likewise import Domain, TableMetric, attack, effect
 from likewise.exceptions import InvalidInputError
+from likewise.verification.domain import CategoricalDomain, Rule
 from likewise.verification.one_hot import find_one_hot
 from small_domain import brute_force
 
@@ -170,6 +171,13 @@ def test_sums_that_must_be_equal():
         assert domain.holds(found.pair).all()
     with pytest.raises(InvalidInputError, match="nobody can differ in a alone"):
         effect(model, X, "a", domain=domain)
+
+
+def test_a_set_whose_members_may_be_blank_is_a_rule_and_no_set():
+    bits = {"a": CategoricalDomain((0, 1)), "b": CategoricalDomain((0, 1))}
+    assert [each.members for each in Domain(bits, (Rule.exactly_one(["a", "b"]),)).one_hot] == [("a", "b")]
+    blank = bits | {"b": CategoricalDomain((0, 1), blank=True)}
+    assert Domain(blank, (Rule.exactly_one(["a", "b"]),)).one_hot == []
 
 
 def test_people_who_break_a_given_set_are_refused():
