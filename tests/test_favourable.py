@@ -21,7 +21,7 @@ from likewise import (
     group_gaps,
     write_metric,
 )
-from likewise._favourable import Direction, column_of, known_favourable, label_of
+from likewise._favourable import Direction, column_of, known_favourable, label_of, the_favourable
 from likewise.cli.main import main
 from likewise.exceptions import InvalidInputError
 from small_domain import one_hot
@@ -147,7 +147,21 @@ def test_known_words(good, bad):
 )
 def test_words_that_say_nothing(labels):
     assert known_favourable(labels) is None
-    assert column_of(None, np.array(labels)) == len(labels) - 1
+    assert column_of(None, np.array(labels)) == len(labels) - 1  # nothing is said of what is better
+    with pytest.raises(InvalidInputError, match="favourable must be one of the classes"):
+        the_favourable(None, np.array(labels))
+
+
+def test_what_is_stored_with_a_model_is_taken():
+    y = np.where(X["debt"] > 20, "late", "on time")
+    model = AdditiveClassifier(METRIC).fit(X, y)
+    with pytest.raises(InvalidInputError, match="as no word says which one is better"):
+        model.notice(X.tail(1), threshold=0.9)
+    model.favourable_ = "on time"
+    assert model.notice(X.tail(1), threshold=0.9) == model.notice(X.tail(1), threshold=0.9, favourable="on time")
+    assert effect(model, X, "debt").favourable == "'on time'"
+    decided = ThresholdDecision.from_model(model, threshold=0.5, width=0.2)
+    assert decided.ranked_classes_.tolist() == ["late", "on time"]
 
 
 def test_a_class_that_is_called_low_is_meant_before_the_low_end():

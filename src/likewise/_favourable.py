@@ -96,31 +96,52 @@ def label_of(given: Any, labels: Sequence[Any], parameter: str = "favourable", o
     )
 
 
-def column_of(favourable: Any, classes: Any) -> int:
-    """Position of the favourable class; None is the one that is known by its word, or else the last one."""
-    labels: list[Any] = classes.tolist()
-    if favourable is None:
-        known = known_favourable(labels)
-        return len(labels) - 1 if known is None else labels.index(known)
-    return labels.index(label_of(favourable, labels))
+def given_or_stored(favourable: Any, model: Any) -> Any:
+    """What is favourable: as given, or else as stored with the model (``favourable_``); None if neither says it."""
+    if favourable is not None:
+        return favourable
+    stored, classes = getattr(model, "favourable_", None), getattr(model, "classes_", None)
+    return stored if stored is None or classes is None or stored in np.asarray(classes).tolist() else None
 
 
-def named_favourable(favourable: Any, classes: Any) -> str:
-    """Which class is taken for the favourable one, and why, in a sentence.
+def the_favourable(favourable: Any, classes: Any) -> Any:
+    """The favourable class: the given one, or the one that is known by its word; raises if neither says which it is.
 
     Examples
     --------
-    >>> named_favourable(None, np.array([0, 1]))
-    "Favourable: '1', the last of the classes, as no word says which. Name another one with --favourable."
+    >>> the_favourable(None, np.array(["approved", "denied"]))
+    'approved'
+    """
+    labels: list[Any] = np.asarray(classes).tolist()
+    found = known_favourable(labels) if favourable is None else label_of(favourable, labels)
+    if found is None:
+        why, listed = "as no word says which one is better for a person", ", ".join(map(str, labels))
+        raise InvalidInputError(f"favourable must be one of the classes {labels}, {why}.").in_commands(
+            f"--favourable must be one of {listed}, {why}."
+        )
+    return found
+
+
+def column_of(favourable: Any, classes: Any) -> int:
+    """Position of the class whose probability counts: the favourable one, if it is given or known by its word.
+
+    Else the last one, the positive class of scikit-learn; nothing is then said of what is better.
+    """
+    labels: list[Any] = np.asarray(classes).tolist()
+    known = known_favourable(labels) if favourable is None else label_of(favourable, labels)
+    return len(labels) - 1 if known is None else labels.index(known)
+
+
+def named_favourable(favourable: Any, classes: Any) -> str:
+    """Which class is the favourable one, and how that is known, in a sentence.
+
+    Examples
+    --------
     >>> named_favourable(None, np.array(["approved", "denied"])), named_favourable("b", np.array(["a", "b"]))
     ("Favourable: 'approved', recognised by the word.", "Favourable: 'b', as named.")
     """
-    taken = f"Favourable: '{classes[column_of(favourable, classes)]}'"
-    if favourable is not None:
-        return f"{taken}, as named."
-    if known_favourable(classes.tolist()) is not None:
-        return f"{taken}, recognised by the word."
-    return f"{taken}, the last of the classes, as no word says which. Name another one with --favourable."
+    how = "recognised by the word" if favourable is None else "as named"
+    return f"Favourable: '{the_favourable(favourable, classes)}', {how}."
 
 
 @dataclass(frozen=True)

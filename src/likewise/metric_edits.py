@@ -25,7 +25,10 @@ from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 
-_OLD_NOTES = ("Revealed ", "Set to 0", "Scaled by ", "Edit the weights, then use this file with ")  # generated before
+_OLD_NOTES = (  # generated before
+    *("Revealed ", "Set to 0", "Scaled by ", "Edit the weights, then use this file with "),
+    "Lowest and highest prediction. A percentage point is a hundredth of what lies between.",
+)
 
 
 def metric_at(path: str | Path) -> MetricFile | None:

@@ -33,7 +33,7 @@ SECTION_NOTES = {
     "units": "What one unit of a column is; shown in reports.",
     "domain": "What each column can hold: low, high and step (1: whole numbers), or values; blank if it may be absent.",
     "rules": "Linear rules between columns of numbers that everybody keeps, such as debt <= income.",
-    "output": "Lowest and highest prediction. A percentage point is a hundredth of what lies between.",
+    "output": "Which outcome is favourable; of a regression, the range of which a percentage point is a hundredth.",
     "origin": "Where the weights came from, and why some are 0.",
 }
 SOURCES = ("revealed", "designed", "judged", "by hand")
@@ -100,6 +100,8 @@ class MetricFile:
         Whether the weights are those that likewise wrote, unedited.
     domain : Domain, or None
         What each column can hold.
+    favourable : str
+        What is better for a person: a class, as text, or the high or low end of a score; empty if nobody has said it.
     """
 
     metric: TableMetric
@@ -117,6 +119,7 @@ class MetricFile:
     people: int = 0
     rows: str = ""
     kept_apart: float = 0.0
+    favourable: str = ""
 
     def __post_init__(self) -> None:
         """The lists and the metric give the same reasons; where they do not, the lists are right."""
@@ -252,6 +255,7 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "rules": {"linear": (list(map(str, file.domain.rules)), "")} if file.domain and file.domain.rules else {},
         "output": {} if file.output_range is None else {"range": ([_number(end) for end in file.output_range], "")},
     }
+    given["output"] |= {"favourable": (file.favourable, "")} if file.favourable else {}
     origin: dict[str, Any] = {
         "source": file.source,
         "date": file.date,
@@ -333,7 +337,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
     metric = reader.metric(
         {key: given[key] for key in ("p", "units", *WEIGHT_SECTIONS, *CATEGORY_SECTIONS) if key in given}
     )
-    output_range = reader.output_range(given.get("output", {}))
+    output_range, favourable = reader.output(given.get("output", {}))
     origin = reader.origin(given.get("origin", {}), metric)
     domain = reader.domain(given.get("domain", {}), given.get("rules", {}))
     as_written = origin.pop("written", "") == _checksum(metric, output_range)
@@ -343,7 +347,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
     listed = {name for key in ZERO_REASONS for name in origin.get(key, ())}
     by_hand = [name for name in metric.hidden if name not in listed]
     origin["protected"] = (*origin.get("protected", ()), *by_hand)
-    return MetricFile(metric, output_range, **origin, as_written=as_written, domain=domain)
+    return MetricFile(metric, output_range, **origin, as_written=as_written, domain=domain, favourable=favourable)
 
 
 @dataclass(frozen=True)
@@ -404,12 +408,16 @@ class _Sections:
                 except (TypeError, ValueError) as error:
                     self.refuse(section, column, str(error))
 
-    def output_range(self, given: dict[str, Any]) -> tuple[float, float] | None:
+    def output(self, given: dict[str, Any]) -> tuple[tuple[float, float] | None, str]:
+        """The output range of a regression, and what is favourable."""
         for key in given:
-            if key != "range":
-                self.refuse("output", key, f"unknown entry {key!r}; use range.")
+            if key not in ("range", "favourable"):
+                self.refuse("output", key, f"unknown entry {key!r}; use range and favourable.")
+        favourable = given.get("favourable", "")
+        if isinstance(favourable, (list, dict)):
+            self.refuse("output", "favourable", f"favourable must be a class, or high or low; got {favourable!r}.")
         try:
-            return check_output_range(given["range"]) if given else None
+            return check_output_range(given["range"]) if "range" in given else None, str(favourable)
         except (TypeError, ValueError):
             self.refuse("output", "range", f"range must be two numbers, the lowest first; got {given['range']!r}.")
 

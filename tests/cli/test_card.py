@@ -36,6 +36,8 @@ def place(tmp_path_factory):
     model = AdditiveClassifier(metric, penalty=1e-3, max_knots=8).fit(
         X.drop(columns="id"), np.where(score > 0, "yes", "no")
     )
+    save_model(model, place / "unsaid.skops")
+    model.favourable_ = "yes"
     save_model(model, place / "model.skops")
     save_model(ThresholdDecision.from_model(model, threshold=0.6, width=0.2), place / "decision.skops")
     X.to_csv(place / "new.csv", index=False)
@@ -72,9 +74,10 @@ def test_a_card_in_its_own_units_and_of_the_other_class(place):
 
 
 def test_the_class_whose_points_are_shown_is_named(place):
-    said = "Points are for 'yes', the last of the classes. Name the other one with --favourable."
-    assert said in run(place, "card model.skops --out named.csv").stderr
-    assert "Points are for" not in run(place, "card model.skops --favourable no --out other.csv").stderr
+    said = "Points count for 'yes'. Which class is favourable is not known: --favourable no or yes says it."
+    assert said in run(place, "card unsaid.skops --out named.csv").stderr
+    assert "Points count for" not in run(place, "card model.skops --out stored.csv").stderr
+    assert "Points count for" not in run(place, "card model.skops --favourable no --out other.csv").stderr
 
 
 def test_what_rounding_costs_is_said(place):
@@ -157,7 +160,7 @@ def test_what_can_change_is_said_at_the_command_line(place):
         ("notice decision.skops new.csv --person 1 --threshold 0.3", "are in this model already"),
         ("notice model.skops new.csv --person 1 --out notice.doc", "--out must end in .html, .txt or .json"),
         ("notice model.skops new.csv --person 1 --policy none.toml", "Cannot read none.toml"),
-        ("notice model.skops new.csv --person 1", "--favourable must be one of no, yes, as no word says which"),
+        ("notice unsaid.skops new.csv --person 1", "--favourable must be one of no, yes, as no word says which"),
         ("notice model.skops new.csv --person 1 --favourable yes --increase region", "its categories have no order"),
         ("notice model.skops new.csv --person 1 --favourable maybe", "--favourable must be one of no, yes"),
     ],

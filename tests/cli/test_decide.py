@@ -30,6 +30,7 @@ def work(tmp_path_factory):
     (place / "short").write_bytes(b"abc")
     card, X = AdditiveClassifier(METRIC, penalty=0.01), LOANS[FEATURES]
     card.fit(X, LOANS.approved)
+    card.favourable_ = "yes"
     save_model(card, place / "model.skops")
     grades = {"threshold": [0.4, 0.6], "width": 0.15, "grades": ["C", "B", "A"]}
     save_model(ThresholdDecision.from_model(card, **grades), place / "grades.skops")

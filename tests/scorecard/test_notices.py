@@ -311,7 +311,7 @@ def test_policies_are_read_from_files(model, tmp_path):
     [
         ({"threshold": 0}, "threshold must be a positive number below 1; got 0"),
         ({"threshold": 1.5}, "threshold must be a positive number below 1; got 1.5"),
-        ({"favourable": "yes"}, r"outcome must be one of the classes, \[0, 1\]; got 'yes'"),
+        ({"favourable": "yes"}, r"favourable must be one of the classes \[0, 1\]; got 'yes'"),
         ({"n": 0}, "n must be a whole number >= 1; got 0"),
         ({"policy": {"text": {}}}, "policy must have the entries outcome, names, reasons, .*; it has 'text'"),
         ({"policy": {"reasons": {"shoe": "x"}}}, "policy reasons must name columns of X, .*; it has 'shoe'"),

@@ -173,7 +173,7 @@ class ScorecardMixin:
             Of the band around the threshold in which a draw decides (`ThresholdDecision`, which has a `notice` of its
             own). The change then crosses the whole band: the decision is favourable in every round.
         favourable : label of a class, optional
-            Needed unless it is known by its word, such as approved.
+            Needed unless it is stored with the model (``favourable_``) or known by its word, such as approved.
         policy : path or mapping, optional
             Your own TOML or JSON file, or its entries: ``outcome``, the favourable outcome in words; ``names`` of
             columns as people know them; ``reasons``, approved texts by column; ``protected``, columns that are never
@@ -226,7 +226,7 @@ class ScorecardMixin:
         base_score, base_odds : default=600 and 50
             A person with `base_score` points, a whole number, has the odds `base_odds`: 50 means 50 to 1.
         outcome : label of a class, optional
-            Whose odds rise with points, the favourable one; ``classes_[-1]`` if not given.
+            Whose odds rise with points; ``classes_[-1]`` if not given.
         max_bins : int, default=8
             Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does, on
             average over the people the model has learned from. Their ends are round numbers where that adds no more.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._favourable import Direction
+from likewise._favourable import Direction, given_or_stored
 from likewise._fit_validation import seed_from
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
@@ -252,7 +252,7 @@ def attack(
         first = outputs(space.people(space.starts[:1024]))
         classes = getattr(model, "classes_", None)
         names = None if classes is None else np.asarray(classes).tolist()
-        direction = Direction.of(favourable, names, first.shape[1])
+        direction = Direction.of(given_or_stored(favourable, model), names, first.shape[1])
         probable = limits is None and (hasattr(model, "predict_proba") or first.shape[1] > 1)
         labels = OutputLabels.shown(model, limits, first, probable=probable)
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0

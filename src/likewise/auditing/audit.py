@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._engine import should_compile
-from likewise._favourable import Direction
+from likewise._favourable import Direction, given_or_stored
 from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
@@ -249,6 +249,7 @@ def audit(
     'race: x / y, age: 30 / 31'
     """
     metric = check_metric(metric)
+    favourable = given_or_stored(favourable, model)
     n_worst = check_count("n_worst", n_worst)
     _AGAINST.check("against", against)
     guarantee = _guarantee_under(model, metric) if against == "guarantee" else None

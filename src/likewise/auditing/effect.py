@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._favourable import Direction
+from likewise._favourable import Direction, given_or_stored
 from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
@@ -315,7 +315,7 @@ def effect(
             raise InvalidInputError("column must name at least one column of X; got none.")
         exchange = Exchange.of(space, columns)
         classes = space.labels(probable=exchange.probable).classes
-        direction = Direction.of(favourable, classes, exchange.outputs.shape[2])
+        direction = Direction.of(given_or_stored(favourable, model), classes, exchange.outputs.shape[2])
         unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
         tell = _told(advance, exchange.labels, limit)
         limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit, tell), check_tolerance(None, unit)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._favourable import Direction
+from likewise._favourable import Direction, given_or_stored
 from likewise._fit_validation import seed_from
 from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
@@ -151,7 +151,7 @@ def audit_groups(
         )
     chosen = fixed_sample(len(people), check_count("max_people", max_people, min_value=2))
     classes = OutputLabels.of(model, predictions, output_range, probable=probable).classes
-    direction = Direction.of(favourable, classes)
+    direction = Direction.of(given_or_stored(favourable, model), classes)
     people, scores = people.take(chosen), direction.gains(outputs[chosen])
     unit = 1.0 if probable or output_range is not None else float(np.ptp(scores)) or 1.0
     room = check_tolerance(tolerance, unit)

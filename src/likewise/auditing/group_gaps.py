@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._favourable import Direction
+from likewise._favourable import Direction, given_or_stored
 from likewise._parallel import threads_for
 from likewise._subsample import fixed_sample
 from likewise._typing import BoolArray, FloatArray
@@ -138,7 +138,7 @@ def group_gaps(
     if not 2 <= len(values) <= _MOST_VALUES:
         raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
     labels = OutputLabels.of(model, predictions, output_range, probable=probable)
-    direction = Direction.of(favourable, labels.classes)
+    direction = Direction.of(given_or_stored(favourable, model), labels.classes)
     rows: list[tuple[Any, ...]] = []
     points = Points.of(people, weights)
     shuffles = [np.random.default_rng(seed).permutation(where) for seed in range(_SHUFFLES)]

@@ -66,7 +66,7 @@ def attack(
             domain=None if file is None else file.domain_for(X),
             n_pairs=pairs,
             output_range=limits,
-            favourable=examined.favourable,
+            favourable=examined.better(model, file),
             random_state=seed,
         )
     told, what = found.labels.written, "D"
@@ -149,7 +149,7 @@ def effect(
         None if file is None else file.metric,
         domain=None if file is None else file.domain_for(X),
         output_range=limits,
-        favourable=examined.favourable,
+        favourable=examined.better(model, file),
         max_seconds=None if boxes is not None else seconds,
         max_boxes=boxes,
         verbose=not echo.as_json,

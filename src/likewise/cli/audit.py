@@ -68,7 +68,7 @@ def audit(
     from likewise.cli.table_io import in_partitions
     from likewise.pairs.model_outputs import OutputLabels
 
-    scores, model_name, favourable = source.scores, examined.model_name, examined.favourable
+    scores, model_name = source.scores, examined.model_name
     if is_review:
         if model_name is not None or scores is not None:
             raise InvalidInputError("--review compares decisions, not scores: leave out --model and --scores.")
@@ -84,6 +84,7 @@ def audit(
         raise InvalidInputError("Give --metric as well: a column of scores has no metric.")
     loaded, file, given = examined.load(source, to)
     model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
+    favourable = examined.better(loaded, file)
     partitioned, id_column = in_partitions(source.table, cluster), source.id_column
     if partitioned and (groups or loaded is not model or (loaded is not None and scores is not None)):
         what = "--groups" if groups else "--model of another system, or beside --scores,"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise._favourable import given_or_stored, known_favourable
 from likewise.cli import console as options
 from likewise.cli.console import Band, Destination, Dialect, Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
@@ -34,7 +35,7 @@ _ENDINGS = (".csv", ".xlsx", ".json", ".sql", ".onnx", ".skops")
 @click.option("--base-odds", type=float, help="Odds at the base score: 50 means 50 to 1 (50).")
 @click.option("--max-bins", type=int, help="Most ranges per numeric column (8).")
 @click.option("--whole-numbers", multiple=True, help="Integer column with whole points for each value.")
-@click.option("--favourable", help="Class whose points are shown; the last one by default.")
+@click.option("--favourable", help="Class whose points are shown; by default the one in the model.")
 @click.option("--table", type=options.FILE, help="People with known outcomes, to measure what rounding costs.")
 @click.option("--target", help="Column of --table with the outcome.")
 @command
@@ -64,9 +65,13 @@ def card(
     to.check(model, table)
     fitted = _scorecard(model)
     classes = getattr(fitted, "classes_", None)
-    outcome = class_named(favourable, classes)
+    outcome = class_named(given_or_stored(favourable, fitted), classes)
     if outcome is None and classes is not None and len(classes) == 2:
-        echo.note(f"Points are for '{classes[-1]}', the last of the classes. Name the other one with --favourable.")
+        outcome = known_favourable(classes.tolist())
+        unknown = f". Which class is favourable is not known: --favourable {classes[0]} or {classes[1]} says it."
+        why = unknown if outcome is None else ", the favourable class by its word."
+        outcome = classes.tolist()[-1] if outcome is None else outcome
+        echo.note(f"Points count for '{outcome}'{why}")
     asked = {name: value for name, value in given.items() if value not in (None, ())}
     if (table is None) != (target is None) or (table and not in_points):
         raise InvalidInputError("--table and --target go together, with --in-points.")
@@ -254,7 +259,7 @@ def notice(
         (found,) = fitted.notice(X, **rules)
     else:
         classes = getattr(inner, "classes_", None)
-        label = class_named(band.favourable, classes)
+        label = class_named(given_or_stored(band.favourable, fitted), classes)
         limits = {"threshold": band.threshold, "width": band.width or 0.0}
         (found,) = inner.notice(X, **limits, favourable=label, **rules)
         echo_favourable(echo, label, classes)

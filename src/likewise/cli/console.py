@@ -82,8 +82,8 @@ groups = click.option(
 favourable = click.option(
     "--favourable",
     metavar="CLASS|high|low",
-    help="What is better for a person: a class, or the high or low end of the score; known only for classes such as "
-    "approved and denied.",
+    help="What is better for a person: a class, or the high or low end of the score. By default what the metric file "
+    "or the model says, or words such as approved and denied.",
 )
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
@@ -272,7 +272,7 @@ def has_band(
         ),
         click.option(
             "--favourable",
-            help=f"{when}Class whose probability is compared; by default a known word, or the last.",
+            help="Class that is better for a person; by default what metric file or model say, or a known word.",
         ),
     )
 
@@ -308,6 +308,11 @@ def scores_in_batches(results: str) -> Callable[..., Any]:
 def facts_of(found: Any, *names: str) -> dict[str, Any]:
     """Attributes of a result, for the JSON document."""
     return {name: getattr(found, name) for name in names}
+
+
+def is_terminal() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 PAIR = ("one", "other")

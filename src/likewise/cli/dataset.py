@@ -35,7 +35,7 @@ Range = tuple[float, float]
 class Dataset:
     """People and outcomes to learn from. `units` are of columns that were dates; `output_range` of a regression.
 
-    `unseen` is whom of them the metric has not seen.
+    `unseen` is whom of them the metric has not seen; `favourable` is what its file says.
     """
 
     X: pd.DataFrame
@@ -44,6 +44,7 @@ class Dataset:
     units: dict[str, str]
     output_range: Range | None = None
     unseen: Unseen = field(default_factory=Unseen)
+    favourable: str = ""
 
     @property
     def is_classification(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Output, command, next_command
+from likewise.cli.console import is_terminal as _is_terminal
 from likewise.cli.sources import DesignSource, makes_metric
 from likewise.exceptions import FileError
 
@@ -142,6 +142,7 @@ def design_file(
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
     file = designed_file(frontier, point, units, asked, data.output_range, chosen=mean_distance is None)
     file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout))
+    file = replace(file, favourable=source.favourable_of(echo, data, before))
     with replacing(echo, out):
         write_metric(file, out, words=words)
     echo(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
@@ -228,11 +229,6 @@ def _protected_columns(
     )
     hidden = _split(answer, columns, "The answer")
     return hidden, _sentence("Asked which columns are protected by law, a person named", hidden)
-
-
-def _is_terminal() -> bool:
-    """Whether a person can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _sentence(start: str, names: Sequence[str]) -> str:

@@ -105,10 +105,15 @@ def enforce(
 
     Example: likewise enforce loans.csv --target approved --metric metric.toml --method additive --out model.skops
     """
+    import numpy as np
+
+    from likewise._favourable import the_favourable
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.model_spelling import SpellingOfModel
+    from likewise.cli.models import settle_favourable
     from likewise.cli.table_io import hinted, in_partitions, named
     from likewise.cli.training import build_estimator, build_unconstrained, fit_and_measure, inner_model
+    from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import save_model, unused_path
 
     out = to.path
@@ -118,17 +123,18 @@ def enforce(
         raise InvalidInputError(
             f"--{next(iter(smoothing))} is for --method smoothing or --method auto; got --method {method}."
         )
-    if decide != (band.threshold is not None) or decide != (band.width is not None) or (band.favourable and not decide):
-        raise InvalidInputError("--decide, --threshold and --width go together; --favourable goes with them.")
+    if decide != (band.threshold is not None) or decide != (band.width is not None):
+        raise InvalidInputError("--decide, --threshold and --width go together.")
     if in_partitions(source.table, cluster):
         if decide:
             raise InvalidInputError(
                 "--decide is for tables that fit into memory. Enforce the metric scaled by the width (likewise metric "
                 "scale), and give --threshold and --width to likewise decide."
             )
-        _fit_partitions(echo, source, out, method=method, cluster=cluster)
+        _fit_partitions(echo, source, out, method=method, favourable=band.favourable, cluster=cluster)
         return
     data, metric = source.load(echo.note, natural=inner.endswith(".skops"))  # a model that was trained elsewhere
+    favourable = settle_favourable(echo, band.favourable, data, source.target)
     model = inner_model(data, inner)
     if inner.endswith(".skops"):
         spelling = SpellingOfModel.of(model, list(getattr(model, "feature_names_in_", data.X.columns)))
@@ -146,11 +152,13 @@ def enforce(
         smoothing = defaults | smoothing | {"verbose": not echo.as_json}
         estimator = build_estimator(method, data, strict, model, seed=seed, smoothing=smoothing)
     if decide:
-        estimator = _with_band(echo, estimator, data, band)
+        limits: Any = {"threshold": band.threshold, "width": band.width}
+        estimator = ThresholdDecision(estimator, **limits, favourable=the_favourable(favourable, np.unique(data.y)))
     result = fit_and_measure(estimator, build_unconstrained(data, metric, inner, model), data, share=holdout)
     fitted = result.model
     if "verbose" in fitted.get_params():
         fitted.set_params(verbose=False)  # whoever loads it decides what to show
+    fitted.favourable_ = favourable
     save_model(fitted, out)
     echo(fitted.guarantee_.statement, task=data.task)
     _echo_scores(echo, result)
@@ -183,24 +191,13 @@ def _scaled_by(metric: TableMetric, width: float, data: Dataset) -> TableMetric:
     return metric.scaled(width)
 
 
-def _with_band(echo: Output, estimator: Any, data: Dataset, band: Band) -> Any:
-    import numpy as np
-
-    from likewise.cli.models import class_named, echo_favourable
-    from likewise.decisions.threshold import ThresholdDecision
-
-    classes = np.unique(data.y)
-    chosen = class_named(band.favourable, classes)
-    if len(classes) == 2:
-        echo_favourable(echo, chosen, classes)
-    limits: Any = {"threshold": band.threshold, "width": band.width}
-    return ThresholdDecision(estimator, **limits, favourable=chosen)
-
-
-def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:
+def _fit_partitions(
+    echo: Output, source: DatasetSource, out: Path, *, method: str, favourable: str | None, cluster: str | None
+) -> None:
     """Train an additive model on a table in partitions."""
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
     from likewise.cli.dataset import resolve_range
+    from likewise.cli.models import class_named
     from likewise.distributed.cluster import connected
     from likewise.distributed.frames import DaskTable, workers_for
     from likewise.io import save_model
@@ -228,6 +225,7 @@ def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: s
         model = AdditiveClassifier(file.metric)
     with echo.busy("Fitting, block by block"), connected(cluster or workers_for(source.table)):
         model.fit(source.table, target)
+    model.favourable_ = class_named(favourable or file.favourable or None, getattr(model, "classes_", None))
     save_model(model, out)
     echo(model.guarantee_.statement)
     _echo_zeros(echo, model.guarantee_.metric)

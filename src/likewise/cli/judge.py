@@ -254,6 +254,7 @@ def metric_from_judgements(
         not_judged=unjudged,
         as_written=True,
         domain=None if begun is None else begun.domain,
+        favourable="" if begun is None else begun.favourable,
         source="judged",
         date=today(),
         # What the metric it began with was made from is in it still.

@@ -223,6 +223,8 @@ def _reveal_file(echo: Output, source: DesignSource, how: RevealOptions, to: Des
         not_used=tuple(name for name in found.not_used if name not in protected),
         not_forced=tuple(name for name in found.not_forced if name not in protected),
     ).scaled(scale)
+    if scores is None:
+        file = replace(file, favourable=source.favourable_of(echo, data, before))
     if how.domain:
         file = replace(file, domain=Domain.learn(X))
     with replacing(echo, out):

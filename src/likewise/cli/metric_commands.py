@@ -97,6 +97,8 @@ def show(echo: Output, metric_file: Path) -> None:
     if file.output_range is not None:
         low, high = file.output_range
         echo(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.", output_range=file.output_range)
+    if file.favourable:
+        echo(f"\nFavourable: '{file.favourable}'.", favourable=file.favourable)
     for key, reason in ZERO_REASONS.items():
         names = list(getattr(file, key))
         echo.facts[key] = names
@@ -191,6 +193,7 @@ def diff(echo: Output, before: Path, after: Path) -> None:
         echo("The weights are the same.", weights=[])
     for key, title in (
         *(("p", "p"), ("output_range", "Output range"), ("source", "Source"), ("date", "Date")),
+        ("favourable", "Favourable"),
         *((key, reason.short.capitalize()) for key, reason in ZERO_REASONS.items()),
     ):
         old, new = (getattr(file.metric if key == "p" else file, key) for file in (one, other))

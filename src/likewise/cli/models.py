@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from likewise._favourable import label_of, named_favourable
+from likewise._favourable import (
+    Direction,
+    given_or_stored,
+    known_favourable,
+    label_of,
+    named_favourable,
+    the_favourable,
+)
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Output, as_one
 from likewise.exceptions import FileError, InvalidInputError
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from likewise.cli.dataset import Dataset
     from likewise.cli.sources import PeopleSource
     from likewise.metric_file import MetricFile
 
@@ -108,9 +116,47 @@ def class_named(name: str | None, classes: Any, option: str = "--favourable") ->
     return None if name is None or classes is None else label_of(name, classes.tolist(), option=option)
 
 
-def echo_favourable(echo: Output, given: Any, classes: Any) -> None:
-    """Say which class is taken for the favourable one; `given` is a label of `classes`, or None."""
+def echo_favourable(echo: Output, given: Any, classes: Any) -> Any:
+    """The favourable one of some classes, which is said: `given`, a label or its text, or known by its word."""
     echo.note(named_favourable(given, np.asarray(classes)))
+    return the_favourable(given, classes)
+
+
+def settle_favourable(echo: Output, given: str | None, data: Dataset, target: str) -> Any:
+    """What is favourable for people with these outcomes, once: as given, stored in the metric file, known, or asked.
+
+    Yes and no, true and false, 1 and 0 are known if the name of the target asks the question, as "approved" does.
+    None if nobody says it; then no command speaks of gain.
+    """
+    if None not in (given, data.favourable or None) and given != data.favourable:
+        raise InvalidInputError(
+            f"--favourable {given} contradicts the metric file, which says {data.favourable} under [output]. Leave it "
+            "out, or change the file."
+        )
+    given = given or data.favourable or None
+    labels = np.unique(data.y).tolist() if data.is_classification else []
+    if given is not None or not labels:
+        if given is not None:
+            Direction.of(given, labels or None, max(1, len(labels) - 1))  # raises for what is no class, or no end
+            echo(f"Favourable: '{given}', as named.", favourable=given)
+        return class_named(given, np.unique(data.y)) if labels else given
+    found, how = known_favourable(labels), "recognised by the word"
+    if found is None:
+        found, how = known_favourable(labels, target), f"by the name of the target, {target!r}"
+    if found is None and options.is_terminal() and not echo.as_json:
+        answer = click.prompt(
+            f"Which outcome is better for a person: {', '.join(map(str, labels))}? Enter if none is",
+            default="",
+            show_default=False,
+            err=True,
+        )
+        found, how = class_named(answer.strip() or None, np.unique(data.y)), "as named"
+    if found is None:
+        listed = " or ".join(map(str, labels))
+        echo.note(f"Nobody has said which outcome is favourable. --favourable {listed} is kept in the file.")
+    else:
+        echo(f"Favourable: '{found}', {how}.", favourable=str(found))
+    return found
 
 
 def check_taken(option: str, names: Sequence[str], people: pd.DataFrame) -> None:
@@ -147,6 +193,14 @@ class Examined:
     metric_file: Path | None
     output_range: tuple[float, float] | None
     favourable: str | None
+
+    def better(self, model: Any, file: MetricFile | None) -> Any:
+        """What is favourable: as given, or else as the metric file or the model says; None if nobody does."""
+        if self.favourable is not None or file is None or not file.favourable:
+            return given_or_stored(self.favourable, model)
+        classes = getattr(model, "classes_", None)
+        fits = file.favourable in (("high", "low") if classes is None else map(str, classes))
+        return file.favourable if fits else given_or_stored(None, model)
 
     def load(self, source: PeopleSource, to: Destination) -> tuple[Any, MetricFile | None, Any]:
         """The model, the metric file and, for another system, the range of its outputs."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise._favourable import given_or_stored
 from likewise.cli import console as options
 from likewise.cli.console import Band, Batching, Destination, Dialect, Output, command, facts_of, next_command
 from likewise.cli.models import class_named, echo_favourable
@@ -240,7 +241,7 @@ def _with_band(echo: Output, model: Any, band: Band) -> Any:
     if isinstance(model, ThresholdDecision):
         raise InvalidInputError("--threshold and --width are in this model already. Leave them out.")
     classes = getattr(model, "classes_", None)
-    chosen = class_named(band.favourable, classes)
+    chosen = class_named(given_or_stored(band.favourable, model), classes)
     found = ThresholdDecision.from_model(model, threshold=band.threshold, width=band.width, favourable=chosen)
     echo_favourable(echo, chosen, classes)
     return found

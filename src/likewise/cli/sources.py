@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from likewise.cli.dataset import Dataset, Range, Task
+    from likewise.metric_file import MetricFile
     from likewise.metrics.table import TableMetric
 
 # Everything heavy is imported inside the methods: `likewise --help` must answer at once.
@@ -208,7 +209,8 @@ class DatasetSource:
             for key, part in file.metric.get_params().items()
             if isinstance(part, dict)
         }
-        return replace(data, X=X, output_range=limits, unseen=unseen), file.metric.with_params(**kept)
+        data = replace(data, X=X, output_range=limits, unseen=unseen, favourable=file.favourable)
+        return data, file.metric.with_params(**kept)
 
 
 def reads_dataset(table_type: click.Path) -> Callable[..., Any]:
@@ -247,6 +249,7 @@ class DesignSource:
     categorical: tuple[str, ...]
     id_column: str | None
     dialect: Dialect
+    favourable: str | None = None
 
     @property
     def people(self) -> PeopleSource:
@@ -260,6 +263,14 @@ class DesignSource:
         data = read_dataset(self.people, str(self.target), echo.note, task=self.task)
         limits = range_for_metric(data, self.output_range)
         return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=limits)
+
+    def favourable_of(self, echo: Output, data: Dataset, before: MetricFile | None) -> str:
+        """What is favourable, for a metric file: as in the replaced one, given, known, or asked; empty if unknown."""
+        from likewise.cli.models import settle_favourable
+
+        stored = "" if before is None or self.favourable is not None else before.favourable
+        found = settle_favourable(echo, self.favourable, replace(data, favourable=stored), str(self.target))
+        return "" if found is None else str(found)
 
 
 def makes_metric(*, needs_target: bool, needs_table: bool = True) -> Callable[..., Any]:
@@ -275,5 +286,6 @@ def makes_metric(*, needs_target: bool, needs_table: bool = True) -> Callable[..
         options.drop,
         options.categorical,
         options.id_column,
+        options.favourable,
         options.reads_table,
     )

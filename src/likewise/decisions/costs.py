@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._favourable import column_of
+from likewise._favourable import column_of, given_or_stored
 from likewise._frozen import Frozen
 from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray
@@ -96,8 +96,8 @@ def decision_costs(
     near : float, default=0.05
         Two people are near if their distance is at most this.
     favourable : class label, default=None
-        The class whose probability is compared; None takes the one that is known by its word, such as
-        approved, or else the last one.
+        The class whose probability is compared; None takes the one that is stored with the model or known by its
+        word, such as approved, or else the positive class of scikit-learn, the last one.
     profit : array-like of shape (2, 2), optional
         What a decision brings: rows are the true outcome (unfavourable, favourable), columns the decision.
     metric : Metric, optional
@@ -211,7 +211,7 @@ def _metric_of(model: Any, metric: Metric | None) -> tuple[Metric, Any]:
 def _column_of(model: Any, favourable: Any) -> int:
     if len(model.classes_) != 2:
         raise InvalidInputError(f"model must be for two classes; got {len(model.classes_)}.")
-    return column_of(favourable, np.asarray(model.classes_))
+    return column_of(given_or_stored(favourable, model), model.classes_)
 
 
 def _outcomes(y: Any, favourable: Any, n: int) -> BoolArray:

@@ -20,7 +20,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from likewise._favourable import column_of, is_label
+from likewise._favourable import column_of, given_or_stored, is_label, the_favourable
 from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._inner_estimator import (
     WrappedScorer,
@@ -145,8 +145,8 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     width : float, default=0.1
         Of each band. 1 with a threshold of 0.5 is a lottery by the score itself.
     favourable : class label, default=None
-        The class whose probability is compared; None takes the one that is known by its word, such as
-        approved, or else the last one.
+        The class whose probability is compared; None takes the one that is stored with the inner model or known by its
+        word, such as approved, or else the positive class of scikit-learn, the last one; `notice` then refuses.
     grades : sequence, default=None
         Labels of the grades, lowest first: one more than there are thresholds. None takes the two classes.
 
@@ -302,7 +302,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
 
     def _column(self, classes: npt.NDArray[Any]) -> int:
         _check_two(classes)
-        return column_of(self.favourable, classes)
+        return column_of(given_or_stored(self.favourable, self.estimator), classes)
 
     def decision_bound(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability that two people at `distance` are decided differently, under the metric of `guarantee_`.
@@ -341,7 +341,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         inner, thresholds = self.estimator_, self.scorer_.thresholds
         if not isinstance(inner, ScorecardMixin) or len(thresholds) > 1:
             raise InvalidInputError("notice needs a ThresholdDecision with one threshold, on a scorecard.")
-        label = inner.classes_.tolist()[self.scorer_.column]
+        label = the_favourable(given_or_stored(self.favourable, self.estimator), inner.classes_)
         band = {"threshold": float(thresholds[0]), "width": self.scorer_.width}
         return list(inner.notice(X, **band, favourable=label, policy=policy, n=n))
 

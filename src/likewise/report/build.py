@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 
-from likewise._favourable import Direction, column_of
+from likewise._favourable import Direction, given_or_stored, known_favourable
 from likewise._fit_validation import model_columns
 from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._progress import progress_bar
@@ -181,7 +181,7 @@ def build_report(
     check_table_metric(metric)
     check_consistent_length(X, y)
     classes = getattr(model, "classes_", None)
-    shown, name = (-1, str(outcome or "the prediction")) if classes is None else _outcome(classes, outcome)
+    shown, name = (-1, str(outcome or "the prediction")) if classes is None else _outcome(model, classes, outcome)
     labels = np.asarray(y)
     if classes is not None and not np.isin(labels, classes).all():
         unknown = labels[~np.isin(labels, classes)].tolist()[0]
@@ -291,7 +291,7 @@ def build_scores_report(
     if len(people) > 1:
         searched = audit(None, people.table, metric, predictions=after, output_range=output_range, n_worst=_WORST)
     taken = None if model is None else as_frame(X if asked is None else asked)
-    end = Direction.of(favourable, getattr(model, "classes_", None)).end
+    end = Direction.of(given_or_stored(favourable, model), getattr(model, "classes_", None)).end
     data = ReportData(
         title=words.pop("title", "How alike people are treated"),
         outcome=outcome,
@@ -330,12 +330,14 @@ def _reviewed(review: FileReview | None, table: pd.DataFrame, metric: Metric, an
     return ReviewedFiles(review, people, answers(people) if callable(answers) else answers[rows])
 
 
-def _outcome(classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
+def _outcome(model: Any, classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
     """Position and name of the class whose probability is shown."""
     names = [str(label) for label in classes]
     if outcome is not None and str(outcome) not in names:
         raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {short_repr(outcome)}.")
-    shown = column_of(None, classes) if outcome is None else names.index(str(outcome))
+    known = known_favourable(classes.tolist()) if outcome is None else None
+    named = next(each for each in (outcome, given_or_stored(None, model), known, names[-1]) if each is not None)
+    shown = names.index(str(named))
     return shown, names[shown]
 
 

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from likewise._favourable import known_favourable
+from likewise._favourable import given_or_stored, the_favourable
 from likewise._validation import PATH, check_count, check_positive, short_repr
 from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
@@ -331,7 +331,7 @@ def notices(
         width = check_positive("width", width, below=1)
     if width and threshold is None:
         raise InvalidInputError(f"width must be 0 without a threshold; got {short_repr(width)}.")
-    label = _favourable(model, favourable)
+    label = the_favourable(given_or_stored(favourable, model), model._labels())
     position = model._labels().index(label)
     sign = 1.0 if position == scorer.scored_class else -1.0
     ways = _ways(model, said, 1 if position else -1)
@@ -352,20 +352,6 @@ def notices(
         notice = Notice(person, words, float(h[row]), threshold, width, reasons, others, changes, after, (*considered,))
         found.append(notice)
     return found
-
-
-def _favourable(model: Any, favourable: Any) -> Any:
-    """The favourable class: the one that is named, or known by its word. It is never the last one for being last."""
-    labels = model._labels()
-    label = known_favourable(labels) if favourable is None else favourable
-    if label is None:
-        raise InvalidInputError(
-            f"favourable must be one of the classes {labels}, as no word says which; a notice for the other one would "
-            "tell people how to get what they do not want."
-        ).in_commands(
-            f"--favourable must be one of {', '.join(map(str, labels))}, as no word says which is favourable."
-        )
-    return model._outcome(label)
 
 
 def _ways(model: Any, said: Policy, sign: int) -> dict[str, Way]:
