@@ -95,9 +95,9 @@ def test_the_domain_of_a_file_is_completed_from_people_and_keeps_the_rules_on_co
 
 
 EDITS = {
-    "a weight": ("cards = 0.031", "cards = 0.03"),
+    "a weight": ('"one more card = 3.1 points"', '"one more card = 3 points"'),
     "a category": ("town = 0", "town = 0.1"),
-    "a blank": ("race_code = 0.5", "race_code = 0.6"),
+    "a blank": ('race_code = "50 points"', 'race_code = "60 points"'),
     "an order": ('"mid", "high"', '"high", "mid"'),
     "a group": ('["d"]', '["d", "e"]'),
     "a distance": ("east = 4.5", "east = 4.6"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from likewise.exceptions import FileError
+from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import (
     HEADING,
     ORIGIN_NOTES,
@@ -16,18 +16,24 @@ from likewise.metric_file import (
     MetricComments,
     MetricFile,
     Place,
+    as_rate,
     entries_of,
     read_metric,
     read_metric_file,
     read_text,
 )
-from likewise.metrics.table import TableMetric
+from likewise.metrics.odds import scale_of_phrase
+from likewise.metrics.table import NEGLIGIBLE, TableMetric
 from likewise.metrics.units import Unit
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 
+_ROUNDED = 0.01  # relative difference between a weight and a comment of three digits, at most
 _OLD_NOTES = (  # generated before
     *("Revealed ", "Set to 0", "Scaled by ", "Edit the weights, then use this file with "),
     "Lowest and highest prediction. A percentage point is a hundredth of what lies between.",
+    "Weight per unit of the column, and the difference that is worth one percentage point.",
+    "Weight of any two different values, between 0 and 1.",
+    "Weight between a person who has the number and one who has not, between 0 and 1.",
 )
 
 
@@ -45,29 +51,53 @@ def read_comments(path: str | Path) -> MetricComments:
     units = {str(name): unit for name, unit in metric.units.items()}
     above: dict[Place, tuple[str, ...]] = {}
     beside: dict[Place, str] = {}
-    section, waiting = None, list[str]()
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("#"):
-            comment = line.lstrip("# ")
+    waiting = list[str]()
+    for _, section, key, comment in _lines_of(text):
+        if key == "#":
             if comment and comment not in (*HEADING, *SECTION_NOTES.values()) and not comment.startswith(_OLD_NOTES):
                 waiting.append(comment)
             continue
-        key, comment = None, ""
-        if line.startswith("["):
-            section = line.split("]")[0].strip("[ \t\"'")
-        elif not line or (entry := _entry(line)) is None:
-            continue
-        else:
-            key, comment = entry
-            comment = _split_comment(comment, units.get(key, ""))[1]
         if waiting:
             above[section, key] = (*above.get((section, key), ()), *waiting)
             waiting = []
-        if comment:
-            beside[section, str(key)] = comment
+        if key is not None and (kept := _split_comment(comment, units.get(key, ""))[1]):
+            beside[section, key] = kept
     if waiting:
         above[None, None] = tuple(waiting)
     return MetricComments(units, above, beside)
+
+
+def _lines_of(text: str) -> Iterator[tuple[int, str | None, str | None, str]]:
+    """Number, section, key ("#" of a comment by itself, None of a section's head) and comment of the lines."""
+    section = None
+    for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
+        if line.startswith("#"):
+            yield number, section, "#", line.lstrip("# ")
+        elif line.startswith("["):
+            section = line.split("]")[0].strip("[ \t\"'")
+            yield number, section, None, ""
+        elif line and (entry := _entry(line)) is not None:
+            yield number, section, *entry
+
+
+def stale_comments(path: str | Path) -> list[str]:
+    """What comments beside weights say that the weights do not, such as the points of an earlier weight."""
+    file, text, found = read_metric_file(path), read_text(path), list[str]()
+    worth, units = file.meanings(), file.metric.units
+    weights = {section: getattr(file.metric, section) for section in WEIGHT_SECTIONS[:2]}
+    for number, section, key, comment in _lines_of(text):
+        if section not in weights or key not in weights[section]:
+            continue
+        said, _ = _split_comment(comment, unit := units.get(key, "step" if key in file.metric.order else ""))
+        weight = weights[section][key]
+        try:
+            wrong = abs(scale_of_phrase(said, key, unit) - weight) > _ROUNDED * weight if " to " not in said else False
+        except InvalidInputError:  # why a weight is 0, or no comment
+            wrong = bool(said) and weight > NEGLIGIBLE and key not in file.metric.zero_reasons
+        if wrong:
+            true = as_rate(worth[key])
+            found.append(f"{path}, line {number}: the comment says {said!r}, and the weight of {key!r} {true!r}")
+    return found
 
 
 def _entry(line: str) -> tuple[str, str] | None:
@@ -158,12 +188,15 @@ def _put(table: Any, key: str, value: Any, worth: str, unit: str) -> None:
     if key in table:
         before = table.item(key).trivia
         ours, theirs = _split_comment(before.comment.lstrip("# "), unit)
-        if isinstance(table[key], str) and not isinstance(value, str):  # odds, kept as a comment
+        if "odds" in str(table[key]) and key not in ORIGIN_NOTES:  # kept as a comment
             ours, theirs = worth, "; ".join(part for part in (f"was {table[key]}", theirs) if part)
-        if ours:
-            item.comment("; ".join(part for part in (worth, theirs) if part))
-            item.trivia.comment_ws = before.comment_ws
+        told = "; ".join(part for part in (worth if ours else "", theirs) if part)
+        if told:
+            item.comment(told)
+            item.trivia.comment_ws = before.comment_ws or " "
         table[key] = item
+        if not told:
+            table.item(key).trivia.comment = table.item(key).trivia.comment_ws = ""
         return
     if worth:
         item.comment(worth)

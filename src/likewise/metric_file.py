@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 from likewise._validation import PATH, check_output_range, short_repr
 from likewise._writing import atomic_write
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
-from likewise.metrics.odds import scale_of_phrase
-from likewise.metrics.table import ONLY_BLANKS, TableMetric
+from likewise.metrics.odds import phrase_of_scale, scale_of_phrase, unit_of_phrase
+from likewise.metrics.table import NEGLIGIBLE, ONLY_BLANKS, TableMetric
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 from likewise.verification.domain import Domain
 
@@ -24,9 +24,9 @@ HEADING = (
     "Edit the weights, then use this file with likewise compare, enforce or audit. 0: see the comment beside it.",
 )
 SECTION_NOTES = {
-    "numeric": "Weight per unit of the column, and the difference that is worth one percentage point.",
-    "categorical": "Weight of any two different values, between 0 and 1.",
-    "missing": "Weight between a person who has the number and one who has not, between 0 and 1.",
+    "numeric": "The difference that is worth one percentage point; or a weight per unit of the column, as a number.",
+    "categorical": "What any two different values are worth, in points; or a weight between 0 and 1, as a number.",
+    "missing": "The same between a person who has the number and one who has not.",
     "order": "Ordered categories of a column under [numeric], from the first to the last; its weight is per step.",
     "groups": "Groups of near categories: within is the share of the weight between two of one group.",
     "distances": "Distances between categories, in any unit: the two furthest apart are at the column's weight.",
@@ -242,11 +242,16 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
     """Values and generated comments by section and key, without empty sections."""
     metric, worth = file.metric, file.meanings()
     said = {name: worth[name] for name in {*metric.hidden, *metric.zero_reasons}}
-    numeric = {name: (_number(weight), said.get(name, as_rate(worth[name]))) for name, weight in metric.numeric.items()}
+    units = {name: metric.units.get(name, "step" if name in metric.order else "") for name in metric.numeric}
+    numeric = {
+        name: _weight(weight, said.get(name, as_rate(worth[name])), units[name])
+        for name, weight in metric.numeric.items()
+    }
+    categories = metric.categorical
     given: dict[str, dict[Any, tuple[Any, str]]] = {
         "numeric": numeric,
-        "categorical": {name: (_number(weight), worth[name]) for name, weight in metric.categorical.items()},
-        "missing": {name: (_number(weight), "") for name, weight in metric.missing.items()},
+        "categorical": {name: _weight(weight, worth[name], step="mismatch") for name, weight in categories.items()},
+        "missing": {name: _weight(weight, step=" ") for name, weight in metric.missing.items()},
         "order": {name: (list(listed), "") for name, listed in metric.order.items()},
         "groups": {name: (given | {"within": _number(given["within"])}, "") for name, given in metric.groups.items()},
         "distances": {name: (_distances(given), "") for name, given in metric.distances.items()},
@@ -297,6 +302,12 @@ def _distances(given: Mapping[Any, Mapping[Any, float]]) -> dict[str, dict[str, 
 
 def _number(value: float) -> int | float:
     return int(value) if float(value).is_integer() and abs(value) < 1e15 else float(value)
+
+
+def _weight(weight: float, meaning: str = "", unit: str = "", *, step: str = "") -> tuple[Any, str]:
+    """A weight as people say it, if that is exactly the number; or else the number, with its meaning as a comment."""
+    words = None if not weight > NEGLIGIBLE or " to " in meaning else phrase_of_scale(weight, unit, step=step)
+    return (_number(weight), meaning) if words is None else (words.removeprefix("  = "), "")
 
 
 def _checksum(metric: TableMetric, output_range: tuple[float, float] | None) -> str:
@@ -366,7 +377,7 @@ class _Sections:
             for column in given.get(section, {}):
                 if column not in columns:
                     self.refuse(section, column, f"{column!r} has no weight in this metric.")
-        given = self._without_odds(given)
+        given = self._in_numbers(given)
         p = given.pop("p", 1)
         if p != 1 or isinstance(p, bool):
             self.refuse(
@@ -381,18 +392,22 @@ class _Sections:
             self._find_bad_column(given)
             self.refuse(None, "p", str(error))
 
-    def _without_odds(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The same with weights in place of odds, such as "5% of odds per $1,000"."""
-        units = given.get("units", {})
+    def _in_numbers(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The same with numbers in place of words, such as "1 point = $500"; a unit in them is that of the column."""
+        units, order = given.get("units", {}), given.get("order", {})
         for section in WEIGHT_SECTIONS:
             for column, value in given.get(section, {}).items():
                 if isinstance(value, str):
                     given = {**given, section: dict(given[section])}
+                    unit = str(units.get(column, "step" if column in order else ""))
                     try:
-                        scale = scale_of_phrase(value, column, str(units.get(column, "")))
-                        given[section][column] = scale if section == "numeric" else min(1.0, scale)
+                        scale = scale_of_phrase(value, column, unit)
+                        said = unit_of_phrase(value)
                     except (TypeError, ValueError) as error:
                         self.refuse(section, column, str(error))
+                    given[section][column] = scale if section == "numeric" or "odds" not in value else min(1.0, scale)
+                    if said and not unit:
+                        given["units"] = {**given.get("units", {}), column: said}
         return given
 
     def _find_bad_column(self, given: dict[str, Any]) -> None:

@@ -85,15 +85,97 @@ def test_rounding_changes_weights_and_what_they_are_worth_and_nothing_else(place
     assert done.exit_code == 0, done.output
     expected = COMMITTEE
     for old, new in (
-        ("2.05e-6   # 1 point = $4,878, says the bank", "2e-06   # 1 point = $5,000; says the bank"),
-        ("0.0318 # one more card = 3.18 points", "0.03 # one more card = 3 points"),
-        ("0.614", "0.6"),
+        ("2.05e-6   # 1 point = $4,878, says the bank", '"1 point = $5,000"   # says the bank'),
+        ("0.0318 # one more card = 3.18 points", '"one more card = 3 points"'),
+        ("0.614", '"mismatch = 60 points"'),
+        ('work" = 0.02', 'work" = "1 point = 0.5"'),
+        ("income = 0.5", 'income = "50 points"'),
     ):
         assert expected.count(old) == 1
         expected = expected.replace(old, new)
     assert (place / "round.toml").read_bytes().decode() == expected
     before, after = (read_metric(place / f"{name}.toml") for name in ("committee", "round"))
     assert after == before.rounded()
+
+
+SIGNED = """p = 1
+
+[numeric]
+pay = "1 point = $376"
+tenure = "1 point = 2.5 years"
+cards = "one more card = 3 points"
+debts = "2 points = 1,000"
+share = 0.01 # 1 point = 1
+
+[categorical]
+region = "12 points"
+race = 0
+
+[missing]
+pay = "25 points"
+
+[units]
+cards = "1 card"
+"""
+
+
+def test_weights_in_words_are_the_values_and_are_read_and_written_by_every_command(tmp_path):
+    (tmp_path / "signed.toml").write_text(SIGNED, encoding="utf-8")
+    metric = read_metric(tmp_path / "signed.toml")
+    assert metric.numeric == {"pay": 0.01 / 376, "tenure": 0.004, "cards": 0.03, "debts": 2e-5, "share": 0.01}
+    assert (metric.categorical["region"], metric.missing["pay"]) == (0.12, 0.25)
+    assert (metric.units["pay"], metric.units["tenure"]) == ("$", "years")  # as they were said
+    for command in ("show signed.toml", "check signed.toml", "diff signed.toml signed.toml"):
+        assert run(tmp_path, f"metric {command}").exit_code == 0
+    shown = run(tmp_path, "metric show signed.toml").stdout
+    assert "$376" in shown
+    assert "2.5 years" in shown
+    run(tmp_path, "metric scale signed.toml --by 2 --out twice.toml")
+    text = (tmp_path / "twice.toml").read_text(encoding="utf-8")
+    for line in ('pay = "1 point = $188"', 'tenure = "1 point = 1.25 years"', 'cards = "one more card = 6 points"'):
+        assert line in text
+    assert read_metric(tmp_path / "twice.toml") == metric.scaled(2)
+    numbers = metric.with_params(units={"cards": "1 card"})
+    plain = {name: repr(weight) for name, weight in numbers.numeric.items()}
+    old = SIGNED.replace('"1 point = $376"', plain["pay"]).replace('"12 points"', "0.12")  # as files of before have it
+    (tmp_path / "old.toml").write_text(old, encoding="utf-8")
+    assert read_metric(tmp_path / "old.toml").by_column == metric.by_column
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ('"1 point = 376 €"', "an amount in the unit of the column"),
+        ('"1 point = $3,76"', "an amount in the unit of the column"),
+        ('"1 point = $0"', "points must be worth a positive amount"),
+        ('"a point is $376"', "a weight must be a number, or odds such as"),
+        ('"one point = $376"', "a weight must be a number, or odds such as"),
+        ('"1 point = 5 percentage points"', "in the unit of the column"),
+    ],
+)
+def test_words_that_cannot_be_weights_are_refused_with_their_line(tmp_path, value, words):
+    unit = "" if "percentage" in value else 'pay = "$"\n'
+    (tmp_path / "wrong.toml").write_text(SIGNED.replace('"1 point = $376"', value) + unit, encoding="utf-8")
+    done = run(tmp_path, "metric show wrong.toml")
+    assert (done.exit_code, words in done.stderr, "line 4" in done.stderr) == (2, True, True), done.stderr
+
+
+def test_a_comment_that_contradicts_its_weight_is_refused_by_check_and_corrected_by_what_writes(tmp_path):
+    for weight, comment, wrong in (
+        ("2e-5", "1 point = $500, as agreed", False),
+        ("2e-5", "1 point = $376", True),
+        ("2e-5", "must not matter", True),
+        ("0", "1 point = $376", True),
+        ("0", "must not matter", False),
+        ("2e-5", "the chair's own words: $376", False),
+    ):
+        file = f'p = 1\n[numeric]\npay = {weight} # {comment}\nage = 0.01\n[units]\npay = "$"\n'
+        (tmp_path / "m.toml").write_text(file, encoding="utf-8")
+        done = run(tmp_path, "metric check m.toml")
+        assert (done.exit_code, "m.toml, line 3: the comment says" in done.stderr) == (2 * wrong, wrong), comment
+    (tmp_path / "m.toml").write_text(file.replace("the chair's own words: $376", "1 point = $376"), encoding="utf-8")
+    run(tmp_path, "metric scale m.toml --by 0.5 --out half.toml")
+    assert 'pay = "1 point = $1,000"\n' in (tmp_path / "half.toml").read_text(encoding="utf-8")
 
 
 def test_a_written_file_is_read_and_written_to_the_same_bytes(tmp_path):

@@ -456,7 +456,7 @@ def test_steps_that_are_too_many_to_compare_are_refused(model):
 
 
 def test_control_a_change_to_the_threshold_alone_leaves_the_decision_to_a_draw(model):
-    decision = ThresholdDecision.from_model(model, **BAND)
+    decision = ThresholdDecision.from_model(model, **BAND, favourable=1)
     X = people(40, seed=8)[0]
     left = 0
     for notice in tell(model, X, threshold=0.6, policy=IN_STEPS):
@@ -469,7 +469,9 @@ def test_control_a_change_to_the_threshold_alone_leaves_the_decision_to_a_draw(m
 def test_where_people_stand_in_the_band_is_said(model):
     X = people(200, seed=9)[0]
     said = {"below": 0, "inside": 0, "above": 0}
-    for notice in ThresholdDecision.from_model(model, **BAND).notice(X, policy={"outcome": "being approved"}):
+    for notice in ThresholdDecision.from_model(model, **BAND, favourable=1).notice(
+        X, policy={"outcome": "being approved"}
+    ):
         text = notice.to_text()
         where = "below" if notice.probability <= 0.5 else "above" if notice.probability >= 0.7 else "inside"
         said[where] += 1

@@ -213,13 +213,21 @@ def diff(echo: Output, before: Path, after: Path) -> None:
 def check(echo: Output, metric_file: Path, table: Path | None, dialect: Any) -> None:
     """Check that a metric file can be used, for the people of a table if one is given.
 
+    Refuses a comment that says something else than the weight beside it.
+
     Example: likewise metric check metric.toml loans.csv
     """
+    from likewise.metric_edits import stale_comments
     from likewise.metric_file import read_metric_file
 
     file = read_metric_file(metric_file)
     n, n_hidden = len(file.metric.columns), len(file.metric.hidden)
     echo(f"{metric_file} can be read: {n} columns, {n_hidden} of them of weight 0.", n_columns=n, n_hidden=n_hidden)
+    if stale := stale_comments(metric_file):
+        raise FileError(
+            f"{'. '.join(stale)}. Correct the one that is wrong, or take the comment out; or write the weight in "
+            'words, as in "1 point = $500".'
+        )
     if n == n_hidden:
         raise FileError(f"{metric_file} gives every column the weight 0, so only a constant is within it.")
     if table is not None:

@@ -60,7 +60,7 @@ def _nearest_round(value: float, low: float, high: float) -> float:
 
 def round_scale(scale: float, factor: float = 1.0) -> float:
     """A distance per unit, so that one point is a round amount of ``factor`` times the unit; never larger."""
-    return _not_larger(scale, 0.01 * factor / round_amount(0.01 * factor / scale)) if scale else 0.0
+    return _not_larger(scale, factor / (100 * round_amount(0.01 * factor / scale))) if scale else 0.0
 
 
 def round_step(scale: float) -> float:
