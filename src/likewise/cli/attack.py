@@ -9,7 +9,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import PAIR, Destination, Output, command, facts_of, next_command
-from likewise.cli.models import Examined, check_taken, examines
+from likewise.cli.models import Examined, check_taken, direction_of, examines
 from likewise.cli.sources import PeopleSource, reads_people
 from likewise.exceptions import InvalidInputError
 
@@ -66,7 +66,7 @@ def attack(
             domain=None if file is None else file.domain_for(X),
             n_pairs=pairs,
             output_range=limits,
-            favourable=examined.better(model, file),
+            favourable=direction_of(examined.favourable, model, file),
             random_state=seed,
         )
     told, what = found.labels.written, "D"
@@ -149,7 +149,7 @@ def effect(
         None if file is None else file.metric,
         domain=None if file is None else file.domain_for(X),
         output_range=limits,
-        favourable=examined.better(model, file),
+        favourable=direction_of(examined.favourable, model, file),
         max_seconds=None if boxes is not None else seconds,
         max_boxes=boxes,
         verbose=not echo.as_json,

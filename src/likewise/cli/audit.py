@@ -13,7 +13,7 @@ import click
 from likewise._validation import counted
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Output, command, facts_of, name_people, rows_are
-from likewise.cli.models import Examined, answers_of, examines
+from likewise.cli.models import Examined, answers_of, direction_of, examines
 from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.cli.sources import PeopleSource, reads_people
 from likewise.exceptions import InvalidInputError
@@ -84,7 +84,7 @@ def audit(
         raise InvalidInputError("Give --metric as well: a column of scores has no metric.")
     loaded, file, given = examined.load(source, to)
     model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
-    favourable = examined.better(loaded, file)
+    favourable = direction_of(examined.favourable, loaded, file)
     partitioned, id_column = in_partitions(source.table, cluster), source.id_column
     if partitioned and (groups or loaded is not model or (loaded is not None and scores is not None)):
         what = "--groups" if groups else "--model of another system, or beside --scores,"

@@ -185,6 +185,15 @@ def answers_of(model: Any, people: pd.DataFrame) -> Any:
     return pd.DataFrame(found, columns=getattr(model, "classes_", None)) if hasattr(model, "predict_proba") else found
 
 
+def direction_of(given: str | None, model: Any, file: MetricFile | None) -> Any:
+    """What is favourable: as given, or else as the metric file or the model says; None if nobody does."""
+    if given is not None or file is None or not file.favourable:
+        return given_or_stored(given, model)
+    classes = getattr(model, "classes_", None)
+    fits = file.favourable in (("high", "low") if classes is None else map(str, classes))
+    return file.favourable if fits else given_or_stored(None, model)
+
+
 @dataclass(frozen=True)
 class Examined:
     """A model or scores under examination, what they are compared with, and what is favourable."""
@@ -193,14 +202,6 @@ class Examined:
     metric_file: Path | None
     output_range: tuple[float, float] | None
     favourable: str | None
-
-    def better(self, model: Any, file: MetricFile | None) -> Any:
-        """What is favourable: as given, or else as the metric file or the model says; None if nobody does."""
-        if self.favourable is not None or file is None or not file.favourable:
-            return given_or_stored(self.favourable, model)
-        classes = getattr(model, "classes_", None)
-        fits = file.favourable in (("high", "low") if classes is None else map(str, classes))
-        return file.favourable if fits else given_or_stored(None, model)
 
     def load(self, source: PeopleSource, to: Destination) -> tuple[Any, MetricFile | None, Any]:
         """The model, the metric file and, for another system, the range of its outputs."""

@@ -10,7 +10,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Dialect, Output, as_one, command
-from likewise.cli.models import answers_of, file_of, load_any_model
+from likewise.cli.models import answers_of, direction_of, file_of, load_any_model
 from likewise.cli.review import ReviewOptions, read_review, reviews
 from likewise.cli.sources import PeopleSource, categories
 from likewise.exceptions import InvalidInputError
@@ -100,7 +100,7 @@ class Page:
             model=model,
             asked=asked,
             domain=None if asked is None else file.domain_for(asked),
-            favourable=self.favourable,
+            favourable=direction_of(self.favourable, model, file),
             **self.words(model),
         )
 
