@@ -72,7 +72,7 @@ fuzz: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
 
 clean:
-	rm -rf $(VENV) .venv-lowest dist site docs/reference/generated
+	rm -rf $(VENV) .venv-lowest dist site docs/reference/generated docs/gallery/generated docs/live
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -57,7 +57,7 @@ docs = Sybil(
     parsers=[PythonCodeBlockParser(), CodeBlockParser("console", run_commands), SkipParser()],
     path=str(HERE / "docs"),
     patterns=["*.md"],
-    excludes=["reference/generated/*"],
+    excludes=["reference/generated/*", "gallery/generated/*"],
     setup=enter,
     teardown=leave,
 )

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from sphinx.application import Sphinx
 import likewise
 from likewise.cli.main import main
 
+sys.path.insert(0, str(Path(__file__).parent))
+import gallery
+
 GENERATED = Path(__file__).parent / "reference" / "generated"
 
 project = "likewise"
@@ -18,7 +22,7 @@ author = "The likewise developers"
 release = version = likewise.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_copybutton"]
-exclude_patterns = ["_templates"]
+exclude_patterns = ["_templates", "gallery/generated/cards.md"]
 templates_path = ["_templates"]
 
 # A name in single backticks is a link where it is a public name, and code everywhere.
@@ -47,6 +51,8 @@ myst_heading_anchors = 3
 html_theme = "pydata_sphinx_theme"
 html_title = "likewise"
 html_static_path = ["_static"]
+html_extra_path = ["live"]
+gallery.LIVE.mkdir(exist_ok=True)
 html_css_files = ["likewise.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -63,6 +69,11 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "tutorial/*": []}  # one page has no section to show
 copyright = "The likewise developers, BSD-3 licence"
+
+
+def write_gallery(app: Sphinx) -> None:
+    """Run the examples of the gallery, and the demo for its report."""
+    gallery.build()
 
 
 def write_commands(app: Sphinx) -> None:
@@ -95,5 +106,6 @@ def setup(app: Sphinx) -> None:
     """Join the steps above to those of Sphinx."""
     shutil.rmtree(GENERATED, ignore_errors=True)  # names that are gone must leave no page behind
     app.connect("builder-inited", write_commands)
+    app.connect("builder-inited", write_gallery)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("autodoc-process-docstring", link_pages)

@@ -90,15 +90,15 @@ def test_estimates_and_given_axes_are_accepted():
 
 
 @pytest.mark.parametrize("scores", [[0.1, 0.9, 0.5], [0.1, 0.1, 0.1]], ids=["violations", "none"])
-def test_audit_shows_excess_against_distance_and_shades_what_is_allowed(scores):
+def test_audit_shows_difference_against_distance_and_shades_what_is_allowed(scores):
     result = audit(None, [[0.0], [0.5], [3.0]], WeightedLp([0.2]), predictions=scores)
     display = AuditDisplay.from_audit(result)
-    shaded = display.ax_.patches[0].get_extents().transformed(display.ax_.transData.inverted())
-    assert shaded.y1 == pytest.approx(result.tolerance, abs=1e-6)
+    (line,) = display.ax_.lines
+    np.testing.assert_allclose(line.get_ydata(), line.get_xdata() + result.tolerance)
     worst = [points for points in display.ax_.collections if "violations" in str(points.get_label())]
     assert len(worst) == (1 if result.n_violations else 0)
     if worst:
-        np.testing.assert_allclose(worst[0].get_offsets(), result.violations[["distance", "excess"]])
+        np.testing.assert_allclose(worst[0].get_offsets(), result.violations[["distance", "difference"]])
     assert f"{result.n_violations} of 3 pairs exceed the metric" in display.ax_.get_title(loc="left")
     display.figure_.canvas.draw()
 

@@ -87,18 +87,16 @@ def test_a_comparison_shades_what_is_worse_than_the_constant_and_rings_the_best(
     assert hollow == [False, False, True]
 
 
-def test_an_audit_shades_what_is_allowed_and_shows_the_worst_by_their_excess():
+def test_an_audit_shades_what_is_allowed_and_shows_the_worst_above_it():
     found = audit(None, [[0.0], [0.1], [3.0]], METRIC, predictions=[0.1, 0.9, 0.2], tolerance=0.05)
     ax = AuditDisplay.from_audit(found).ax_
-    (allowed,) = spans(ax)
-    assert allowed[3] == 0.05
-    points = ax.collections[-1].get_offsets()
-    np.testing.assert_allclose(points, [[0.1, 0.7]])
+    allowed, random, worst = ax.collections
+    corners = allowed.get_paths()[0].vertices
+    assert corners[corners[:, 0] > 0, 1].max() == pytest.approx(corners[:, 0].max() + 0.05)
+    np.testing.assert_allclose(worst.get_offsets(), [[0.1, 0.8]])
     assert ax.get_title(loc="left") == "1 of 3 pairs exceed the metric"
-    assert ax.get_ylim()[1] == pytest.approx(1.15 * 0.7)
-    random = ax.collections[0].get_offsets()
-    near = found.sample[found.sample["distance"] <= 1.25 * 0.8]
-    np.testing.assert_allclose(random[:, 1], near["difference"] - near["distance"])
+    assert ax.get_xlim() == ax.get_ylim() == pytest.approx((0, 1.1 * 0.8))
+    np.testing.assert_allclose(random.get_offsets(), found.sample[["distance", "difference"]])
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, np.inf])

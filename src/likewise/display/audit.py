@@ -13,9 +13,9 @@ from likewise.metrics.base import Metric
 
 
 class AuditDisplay(ResultDisplay[Audit]):
-    """Excess of the worst pairs, and of random pairs, against their distance.
+    """Difference of the scores of pairs against their distance, for random pairs and the worst.
 
-    The shaded region is what the metric allows: an excess of at most the tolerance.
+    The shaded region is what the metric allows: a difference of at most the distance, plus the tolerance.
 
     Parameters
     ----------
@@ -84,48 +84,47 @@ class AuditDisplay(ResultDisplay[Audit]):
         return cls.from_audit(found, ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        result = self.result
-        # Far pairs are allowed everything: the interest is where a difference of outputs can exceed D.
-        largest = max(result.sample["difference"].max(), result.violations["difference"].max(), 0.0, 1e-12)
-        limit = 1.25 * max(float(np.nan_to_num(largest)), 1e-12)
-        near = result.sample[result.sample["distance"] <= limit]
-        excess = near["difference"] - near["distance"]
-        bottom = -limit
-        top = 1.15 * max(result.max_excess, result.tolerance, 0.25 * limit)
-        ax.axhspan(bottom, result.tolerance, color=BLUE, alpha=0.09, lw=0)
-        ax.axhline(result.tolerance, color=BLUE, lw=1.2)
-        colours = np.where(excess > result.tolerance, RED, GREY)
-        ax.scatter(near["distance"], excess, s=7, c=colours, alpha=0.55, lw=0, label=f"{len(near):,} random pairs")
-        worst = result.violations
+        result, random, worst = self.result, self.result.sample, self.result.violations
+        # Far pairs may differ by any amount: the interest is where the difference of outputs can exceed D.
+        largest = max(random["difference"].max(), worst["difference"].max(), 0.0, 1e-12)
+        limit = 1.1 * max(float(np.nan_to_num(largest)), 1e-12)
+        ends = np.array([0.0, 100 * limit])  # for axes that are made longer
+        ax.fill_between(ends, ends + result.tolerance, color=BLUE, alpha=0.09, lw=0)
+        ax.plot(ends, ends + result.tolerance, color=BLUE, lw=1.4)
+        above = random["difference"] > random["distance"] + result.tolerance
+        colours = np.where(above, RED, GREY)
+        label = f"{len(random):,} random pairs"
+        ax.scatter(random["distance"], random["difference"], s=7, c=colours, alpha=0.55, lw=0, label=label)
         if len(worst):
             ax.scatter(
                 worst["distance"],
-                worst["excess"],
+                worst["difference"],
                 s=22,
                 color=RED,
                 edgecolor="white",
                 lw=0.5,
                 zorder=3,
-                label=f"the worst {len(worst):,} of {result.n_violations:,} violations",
+                label=f"the worst {len(worst):,} violations",
             )
-        right = max(limit, float(worst["distance"].max()) * 1.05 if len(worst) else 0.0)
-        ax.set_xlim(-0.02 * right, right)
-        ax.set_ylim(bottom, top)
+        ax.set_xlim(0, limit)
+        ax.set_ylim(0, limit)
         ax.annotate(
             "allowed by the metric",
-            (0.02, 0.03),  # an excess is never below -D, so this corner is empty
+            (0.98, 0.03),
             xycoords="axes fraction",
-            ha="left",
+            ha="right",
             va="bottom",
             color=BLUE,
             fontsize=9,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
         )
         ax.set_xlabel("Distance D between two people")
-        ax.set_ylabel("Excess: difference of outputs - D")
+        ax.set_ylabel("Difference of their outputs")
         ax.set_title(
             f"{result.n_violations:,} of {result.n_pairs:,} pairs exceed the metric",
             loc="left",
             fontsize=10,
             color=INK,
+            pad=24,  # the legend stands between title and axes: violations may fill the upper left corner
         )
-        ax.legend(loc="upper right", frameon=False, fontsize=9)
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1, ncols=2, frameon=False, fontsize=9)
