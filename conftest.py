@@ -52,7 +52,13 @@ def leave(namespace: dict[str, object]) -> None:
     namespace["_place"].cleanup()
 
 
-readme = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()], path=str(HERE), filenames=["README.md"])
+readme = Sybil(
+    parsers=[PythonCodeBlockParser(), SkipParser()],
+    path=str(HERE),
+    filenames=["README.md"],
+    setup=enter,
+    teardown=leave,
+)
 docs = Sybil(
     parsers=[PythonCodeBlockParser(), CodeBlockParser("console", run_commands), SkipParser()],
     path=str(HERE / "docs"),

@@ -49,7 +49,8 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 html_theme = "pydata_sphinx_theme"
-html_title = "likewise"
+html_title = f"likewise {release}"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_extra_path = ["live"]
 gallery.LIVE.mkdir(exist_ok=True)
@@ -57,6 +58,7 @@ html_css_files = ["likewise.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
+    "logo": {"text": f"likewise {release}", "image_light": "_static/favicon.svg", "image_dark": "_static/favicon.svg"},
     "navbar_align": "left",
     "show_prev_next": True,
     "show_toc_level": 2,

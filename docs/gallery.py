@@ -38,7 +38,9 @@ _ORDER = (
 def cells(source: str) -> list[tuple[bool, str]]:
     """Whether each cell is text, and what it holds."""
     _, *parts = _CELL.split(source)
-    return [(kind.strip() == "[markdown]", text.strip("\n")) for kind, text in zip(parts[::2], parts[1::2], strict=True)]
+    return [
+        (kind.strip() == "[markdown]", text.strip("\n")) for kind, text in zip(parts[::2], parts[1::2], strict=True)
+    ]
 
 
 def write_page(script: Path, place: Path) -> None:
@@ -135,11 +137,13 @@ def scripts() -> list[Path]:
 
 
 def card(script: Path) -> str:
-    """Title, first figure and first paragraph of an example."""
-    title, words = re.match(r"# (.+?)\n\n(.+?)\n", (PAGES / f"{script.stem}.md").read_text(encoding="utf-8")).groups()
+    """Title, last figure and first sentence of an example."""
+    *_, picture = sorted(PAGES.glob(f"{script.stem}-*.png"))
+    title, words = (PAGES / f"{script.stem}.md").read_text(encoding="utf-8").split("\n\n")[:2]
+    title, sentence = title.removeprefix("# "), re.split(r"(?<=[.?])\s", words.replace("\n", " "))[0]
     return (
-        f":::{{container}} card-box\n[![{title}](generated/{script.stem}-1.png)](generated/{script.stem}.md)\n\n"
-        f"### [{title}](generated/{script.stem}.md)\n{words.partition('. ')[0].rstrip('.')}.\n:::"
+        f":::{{container}} card-box\n[![{title}](generated/{picture.name})](generated/{script.stem}.md)\n\n"
+        f"### [{title}](generated/{script.stem}.md)\n{sentence}\n:::"
     )
 
 

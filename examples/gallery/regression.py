@@ -1,13 +1,22 @@
 # %% [markdown]
 # # Regression: premiums within a metric
 #
-# A premium in dollars instead of a chance. Distances are shares of the output range, so the guarantee is in dollars, too. The drivers are made up.
+# A premium in dollars instead of a chance. Distances are shares of the output range,
+# so the guarantee is in dollars, too. The drivers are made up.
 
 # %%
 import numpy as np
 import pandas as pd
 
-from likewise import AdditiveRegressor, AuditDisplay, ScorecardDisplay, TableMetric, TradeoffDisplay, audit, tradeoff
+from likewise import (
+    AdditiveRegressor,
+    AuditDisplay,
+    ScorecardDisplay,
+    TableMetric,
+    TradeoffDisplay,
+    audit,
+    tradeoff,
+)
 
 rng = np.random.default_rng(0)
 n = 800
@@ -19,13 +28,19 @@ drivers = pd.DataFrame(
         "origin": rng.choice(["here", "elsewhere"], n),
     }
 )
-premium = 300 + 12 * drivers["mileage"] + 4 * (60 - drivers["age"]).clip(0) + 60 * (drivers["district"] == "centre")
+premium = (
+    300
+    + 12 * drivers["mileage"]
+    + 4 * (60 - drivers["age"]).clip(0)
+    + 60 * (drivers["district"] == "centre")
+)
 premium = (premium + rng.normal(0, 40, n)).round(2)
 
 # %% [markdown]
 # ## A metric in dollars
 #
-# The range is 800 wide, from 200 to 1,000. So 0.01 is 8 dollars: for one year of age, or for 500 km a year. Origin must not matter.
+# The range is 800 wide, from 200 to 1,000. So 0.01 is 8 dollars: for one year of age,
+# or for 500 km a year. Origin must not matter.
 
 # %%
 metric = TableMetric(
@@ -51,5 +66,14 @@ AuditDisplay.from_audit(found)
 # The same metric, scaled: half of it allows half the difference.
 
 # %%
-curve = tradeoff(drivers, premium, metric, [0.25, 0.5, 1], method="additive", output_range=(200, 1000), cv=3, n_people=200)
+curve = tradeoff(
+    drivers,
+    premium,
+    metric,
+    [0.25, 0.5, 1],
+    method="additive",
+    output_range=(200, 1000),
+    cv=3,
+    n_people=200,
+)
 TradeoffDisplay.from_tradeoff(curve)

@@ -1,5 +1,6 @@
 """The site builds without a warning, every link leads somewhere, and every public name is in it."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -94,6 +95,37 @@ def test_control_broken_links_are_noticed(tmp_path):
 def test_nothing_is_fetched_from_elsewhere(site):
     for path in site.rglob("*.html"):
         assert [source for source in page(path).fetched if urlsplit(source).netloc] == [], path.name
+
+
+def test_examples_were_run_and_the_first_page_has_a_report_and_pictures(site):
+    for script in (DOCS.parent / "examples" / "gallery").glob("*.py"):
+        shown = page(site / "gallery" / "generated" / f"{script.stem}.html").fetched
+        assert any(f"{script.stem}-1.png" in source for source in shown), script.name
+    first = page(site / "index.html").fetched
+    assert {"demo-report.html"} < set(first)
+    assert any("pairs.png" in source for source in first)
+    assert any("workbench.webp" in source for source in first)
+    assert (site / "demo-report.html").stat().st_size > 100_000
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("first model", "gallery/generated/first_scorecard"),
+        ("reproduce the paper", "reproduce"),
+        ("cluster", "howto/cluster"),
+    ],
+)
+def test_search_finds_what_people_look_for(site, words, first):
+    """Sphinx ranks by the share of a title that the words take; the page is the one with the largest."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").rstrip().removesuffix(")"))
+    share = {
+        name: len(words) / len(title)
+        for name, title in zip(index["docnames"], index["titles"], strict=True)
+        if words in title.lower()
+    }
+    assert max(share, key=share.get) == first
 
 
 def test_every_public_name_is_in_the_reference(site):

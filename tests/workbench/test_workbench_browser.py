@@ -1,5 +1,6 @@
 """The page in a real browser, as a committee uses it: mouse, keyboard, two browsers, strange names, both widths."""
 
+import io
 import os
 from pathlib import Path
 
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.slow
 PATIENCE = 180_000  # milliseconds, on a machine with other work
 SCRIPT = "<script>alert(1)</script>"
 PICTURES = os.environ.get("LIKEWISE_PICTURES")  # a directory, such as docs, in which the manual's pictures are renewed
+FRAMES = []
 
 
 @pytest.fixture
@@ -60,6 +62,27 @@ def picture(page, name):
         page.screenshot(path=str(Path(PICTURES) / name), clip={"x": 0, "y": 0, "width": 1280, "height": 900})
 
 
+def frame(page, words):
+    """Keep what is on the screen for the recording, with a line that says what happens."""
+    if PICTURES:
+        FRAMES.append((page.screenshot(), words))
+
+
+def write_recording():
+    """The frames as one small moving picture, five seconds each."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    drawn, font = [], ImageFont.load_default(22)
+    for shot, words in FRAMES:
+        whole = Image.open(io.BytesIO(shot)).convert("RGB").resize((1120, 788))
+        drawn.append(Image.new("RGB", (1120, 836), "#1d3b57"))
+        drawn[-1].paste(whole, (0, 48))
+        ImageDraw.Draw(drawn[-1]).text((20, 10), words, fill="white", font=font)
+    first, *others = drawn
+    place = Path(PICTURES) / "workbench.webp"
+    first.save(place, save_all=True, append_images=others, duration=5000, loop=0, quality=55, method=6)
+
+
 def row(page, column):
     return page.locator(f"li[data-column='{column}']")
 
@@ -85,6 +108,7 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
     with command(tmp_path, "--demo") as (address, _):
         page = visit(address, "Ann")
         assert "every weight is 0" in page.inner_text("#how")
+        frame(page, "1,989 mortgage applications. Nothing counts yet: every weight is 0.")
         for column in ("race", "sex"):
             row(page, column).locator(".lock").click()
             row(page, column).locator(".lock[aria-pressed=true]").wait_for()
@@ -93,6 +117,7 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
         up_to_date(page)
         assert row(page, "race").locator("input[type=range]").is_disabled()
         picture(page, "workbench.png")
+        frame(page, "Race and sex are locked. A metric is designed; figures and shapes follow.")
         # Loosen what is dear.
         dear = page.locator("li.dear").first
         name, before = dear.get_attribute("data-column"), dear.locator(".amount input").input_value()
@@ -100,13 +125,16 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
         dear.locator(".loosen").click()
         page.wait_for_selector("html[data-drawn='5']", state="attached")
         assert row(page, name).locator(".amount input").input_value() != before
+        frame(page, "The weight with the highest price is made 10% looser, with a reason.")
         page.click("#round")
         page.wait_for_selector("html[data-done='6']", state="attached")
+        frame(page, "All weights in round numbers.")
         # Ten answers of two people, who disagree once.
         page.click("#tab-pairs")
         first = answer(page, "Ann", most="4")
         assert answer(page, "Bob", least="10") == first
         page.wait_for_selector(".conflict")
+        frame(page, "Two people judge the same pair of applicants, and disagree.")
         assert page.locator(".conflict strong").all_inner_texts() == ["Ann", "Bob"]
         for k in range(4):
             answer(page, "Ann", most=str(10 + k))
@@ -114,6 +142,7 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
         assert page.locator("#answers li:not(.muted)").count() == 10
         page.wait_for_selector("#ranges tbody tr")
         picture(page, "workbench-pairs.png")
+        frame(page, "Ten answers: where the two disagree, and what is left to each weight.")
         page.click("#tab-versions")
         page.fill("#name", "Ann")
         for title in ("designed and rounded", "near the answers"):
@@ -130,7 +159,9 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
         page.click("#compare-versions")
         page.wait_for_selector(".versions tbody tr")
         assert page.locator(".versions thead th").all_inner_texts() == ["designed and rounded", "near the answers"]
+        frame(page, "Two versions beside each other: the weights, and what the models become.")
         page.click("#tab-record")
+        frame(page, "The record: who changed what, and why.")
         assert "it holds the model back most" in page.inner_text("#events")
         page.click("#tab-out")
         page.click("#export")
@@ -138,6 +169,7 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
         page.wait_for_selector("#files a >> text=model.skops")
         page.wait_for_selector("#files a >> text=report.html")
         assert page.locator("#files .coming").count() == 0
+        frame(page, "At the end: metric, model, card, report and minutes, and the commands that repeat it.")
         assert "at most 32 knots" in page.inner_text("#panel-out .live-note")
         with page.expect_download() as download:
             page.click("#files a >> text=metric.toml")
@@ -145,6 +177,8 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
             Path(download.value.path()).read_bytes() == (tmp_path / "mortgages.likewise" / "metric.toml").read_bytes()
         )
         commands = page.inner_text("#commands").splitlines()
+    if PICTURES:
+        write_recording()
     metric = read_metric_file(tmp_path / "mortgages.likewise" / "metric.toml")
     assert set(metric.protected) == {"race", "sex"}
     done = run(tmp_path, commands[0].removeprefix("likewise "))  # as printed
