@@ -1,6 +1,7 @@
 """Examples become pages with what they print and draw, and the picture of the first page is what its code draws."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,17 @@ def test_every_script_is_in_the_gallery(gallery):
     assert sorted(gallery.scripts()) == sorted((ROOT / "examples" / "gallery").glob("*.py"))
     listed = (ROOT / "docs" / "gallery" / "index.md").read_text()
     assert all(f"generated/{script.stem}\n" in listed for script in gallery.scripts())
+
+
+def test_pictures_that_pages_save_stand_beside_them():
+    draw = module("draw")
+    saved = {
+        (ROOT / "docs" / page).parent / name
+        for page in draw.PAGES
+        for name in re.findall(r'savefig\("(.*?)"', (ROOT / "docs" / page).read_text(encoding="utf-8"))
+    }
+    assert len(saved) == 6
+    assert [place.name for place in saved if not place.is_file()] == []
 
 
 def test_the_picture_of_the_first_page_is_what_its_code_draws(tmp_path):
