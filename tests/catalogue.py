@@ -143,12 +143,16 @@ def _wave(name, column):
 
 @dataclass(frozen=True)
 class MetricEntry:
-    """A description of a distance; the columns of its people in the order of their table; which may be blank."""
+    """A description of a distance; the columns of its people in the order of their table; which may be blank.
+
+    `codes` are special codes, by the column that holds them.
+    """
 
     make: Callable
     columns: tuple
     blanks: tuple = ()
     ranks: dict = field(default_factory=dict)
+    codes: dict = field(default_factory=dict)
 
     @property
     def is_array(self):
@@ -295,8 +299,34 @@ METRICS = {
     ),
 }
 
+_codes = {"income": {-9: 0.3, 7.5: 0.2, -8: 0.05}}
+METRICS |= {
+    "special codes": MetricEntry(
+        lambda: lw.TableMetric(_numeric, _mismatch, special=_codes | {"age": {-1: 1.0}}),
+        TABLE,
+        codes={"income": [*_codes["income"]], "age": [-1]},
+    ),
+    "special codes and blanks, from a file": MetricEntry(
+        lambda: _file(
+            lw.TableMetric(
+                _numeric | {"grade": 0.05},
+                {"job": 0.2, "race": 0},
+                order={"grade": GRADES},
+                groups=_groups,
+                missing={"income": 0.1},
+                special=_codes,
+            ).scaled(1.5)
+        ),
+        ("race", "grade", "job", "income", "age"),
+        ("income",),
+        ranks={"grade": GRADES},
+        codes={"income": [*_codes["income"]]},
+    ),
+}
+
 LINEAR_MAPS, FUNCTIONS = ("Mahalanobis", "Mahalanobis, unnamed"), ("function", "function of tables")
-MATRICES = ("groups", "distances", "order, groups, distances", "scaled and capped", "file")
+SPECIAL = ("special codes", "special codes and blanks, from a file")
+MATRICES = ("groups", "distances", "order, groups, distances", "scaled and capped", "file", *SPECIAL)
 BY_POSITION = ("unnamed", "p = 2, unnamed", "Mahalanobis, unnamed", *FUNCTIONS)
 FROM_DTYPE = ("order of the table", "order with blanks", "intervals of the table")
 
@@ -864,6 +894,9 @@ class Fitted:
 def training_table(metric, n=70, seed=1):
     entry = METRICS[metric]
     table = people(n, seed)[list(entry.columns)]
+    for name, codes in entry.codes.items():
+        drawn = np.random.default_rng(seed + 5).choice([np.nan, *codes], n, p=[0.7, *[0.3 / len(codes)] * len(codes)])
+        table[name] = table[name].where(np.isnan(drawn), drawn).astype(table[name].dtype)
     return with_blanks(table, entry.blanks, seed)
 
 
@@ -905,7 +938,7 @@ def strangers(metric, seed, n=14):
     rows = [seen]
     for name in entry.columns:
         moved = seen.iloc[rng.integers(n, size=4)].copy()
-        values = _further(name, seen[name], name in entry.blanks)
+        values = _further(name, seen[name], name in entry.blanks) + 2 * entry.codes.get(name, [])
         moved[name] = _series(seen[name], [values[k] for k in rng.integers(len(values), size=4)], moved.index)
         rows.append(moved)
     return pd.concat(rows, ignore_index=True)

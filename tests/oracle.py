@@ -78,9 +78,11 @@ class Described:
             if not weight:
                 continue  # whatever it holds, and whether it is there
             x, y = a[name], b[name]
-            if is_blank(x) != is_blank(y):
-                rest += Fraction(metric.missing[name])
-            elif not is_blank(x):
+            costs = [self._cost_of_state(name, value) for value in (x, y)]
+            if any(costs):  # of a blank and a code, or two codes, the one further from numbers says how far
+                x, y = (None if is_blank(value) else Fraction(value) for value in (x, y))
+                rest += max(costs) if x != y else 0
+            elif is_blank(x) == is_blank(y) and not is_blank(x):
                 ranks = metric.order.get(name) or self.ranks.get(name)
                 if ranks:
                     x, y = (rank(value, ranks) for value in (x, y))
@@ -89,6 +91,13 @@ class Described:
             if weight:
                 rest += Fraction(weight) * self._share(name, category(a[name]), category(b[name]))
         return norm(numbers, metric.p) + rest
+
+    def _cost_of_state(self, name, value):
+        """Distance from any number, if it is a blank or a special code; 0 for numbers."""
+        if is_blank(value):
+            return Fraction(self.metric.missing[name])
+        codes = {Fraction(code): Fraction(cost) for code, cost in self.metric.special.get(name, {}).items()}
+        return codes.get(Fraction(value), Fraction(0)) if codes else Fraction(0)
 
     def _share(self, name, x, y):
         """Share of the column's weight between two categories."""

@@ -21,6 +21,7 @@ from likewise.metric_file import (
     read_metric,
     read_metric_file,
     read_text,
+    weight_in_words,
 )
 from likewise.metrics.odds import scale_of_phrase
 from likewise.metrics.table import NEGLIGIBLE, TableMetric
@@ -169,7 +170,11 @@ def edit_text(path: str | Path, change: Callable[[MetricFile], MetricFile]) -> t
 
 
 def _put_shapes(document: Any, old: TableMetric, new: TableMetric) -> None:
-    """Replace distances between categories that were capped."""
+    """Replace weights of special codes, and distances between categories that were capped."""
+    for key, codes in document.get("special", {}).items():
+        for code, weight in ((code, new.special[key][float(code)]) for code in codes):
+            if weight != old.special[key][float(code)]:
+                codes[code] = weight_in_words(weight, step=" ")[0]
     for key, row in document.get("groups", {}).items():
         if new.groups[key] != old.groups[key]:
             row["within"] = new.groups[key]["within"]

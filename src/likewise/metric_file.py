@@ -27,6 +27,7 @@ SECTION_NOTES = {
     "numeric": "The difference that is worth one percentage point; or a weight per unit of the column, as a number.",
     "categorical": "What any two different values are worth, in points; or a weight between 0 and 1, as a number.",
     "missing": "The same between a person who has the number and one who has not.",
+    "special": "Values that are no numbers, such as -99 for no file: what one and any number are worth.",
     "order": "Ordered categories of a column under [numeric], from the first to the last; its weight is per step.",
     "groups": "Groups of near categories: within is the share of the weight between two of one group.",
     "distances": "Distances between categories, in any unit: the two furthest apart are at the column's weight.",
@@ -59,7 +60,7 @@ _ORIGIN_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {  # but for the d
     **dict.fromkeys(ZERO_REASONS, _COLUMNS),
 }
 WEIGHT_SECTIONS = ("numeric", "categorical", "missing")
-CATEGORY_SECTIONS = ("order", "groups", "distances")
+CATEGORY_SECTIONS = ("special", "order", "groups", "distances")
 _CLAIM = "no smaller distance"
 
 Place = tuple[str | None, str | None]  # section and key
@@ -244,14 +245,17 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
     said = {name: worth[name] for name in {*metric.hidden, *metric.zero_reasons}}
     units = {name: metric.units.get(name, "step" if name in metric.order else "") for name in metric.numeric}
     numeric = {
-        name: _weight(weight, said.get(name, as_rate(worth[name])), units[name])
+        name: weight_in_words(weight, said.get(name, as_rate(worth[name])), units[name])
         for name, weight in metric.numeric.items()
     }
     categories = metric.categorical
     given: dict[str, dict[Any, tuple[Any, str]]] = {
         "numeric": numeric,
-        "categorical": {name: _weight(weight, worth[name], step="mismatch") for name, weight in categories.items()},
-        "missing": {name: _weight(weight, step=" ") for name, weight in metric.missing.items()},
+        "categorical": {
+            name: weight_in_words(weight, worth[name], step="mismatch") for name, weight in categories.items()
+        },
+        "missing": {name: weight_in_words(weight, step=" ") for name, weight in metric.missing.items()},
+        "special": {name: (_codes_of(codes), "") for name, codes in metric.special.items()},
         "order": {name: (list(listed), "") for name, listed in metric.order.items()},
         "groups": {name: (given | {"within": _number(given["within"])}, "") for name, given in metric.groups.items()},
         "distances": {name: (_distances(given), "") for name, given in metric.distances.items()},
@@ -300,11 +304,16 @@ def _distances(given: Mapping[Any, Mapping[Any, float]]) -> dict[str, dict[str, 
     return {str(a): {str(b): _number(distance) for b, distance in row.items()} for a, row in given.items()}
 
 
+def _codes_of(codes: Mapping[float, float]) -> dict[str, Any]:
+    """Special codes with their weights, with keys as TOML has them."""
+    return {f"{code:.17g}": weight_in_words(weight, step=" ")[0] for code, weight in codes.items()}
+
+
 def _number(value: float) -> int | float:
     return int(value) if float(value).is_integer() and abs(value) < 1e15 else float(value)
 
 
-def _weight(weight: float, meaning: str = "", unit: str = "", *, step: str = "") -> tuple[Any, str]:
+def weight_in_words(weight: float, meaning: str = "", unit: str = "", *, step: str = "") -> tuple[Any, str]:
     """A weight as people say it, if that is exactly the number; or else the number, with its meaning as a comment."""
     words = None if not weight > NEGLIGIBLE or " to " in meaning else phrase_of_scale(weight, unit, step=step)
     return (_number(weight), meaning) if words is None else (words.removeprefix("  = "), "")
@@ -313,8 +322,9 @@ def _weight(weight: float, meaning: str = "", unit: str = "", *, step: str = "")
 def _checksum(metric: TableMetric, output_range: tuple[float, float] | None) -> str:
     """Checksum of the weights, exponent and output range, and of the order, groups and distances of categories."""
     weights: list[Any] = [sorted(getattr(metric, part).items()) for part in WEIGHT_SECTIONS]
-    shapes = [sorted(getattr(metric, part).items()) for part in CATEGORY_SECTIONS]
+    shapes = [sorted(getattr(metric, part).items()) for part in CATEGORY_SECTIONS[1:]]
     weights += shapes if any(shapes) else []
+    weights += [sorted((name, *codes.items()) for name, codes in metric.special.items())] if metric.special else []
     return sha256(repr((metric.p, weights, output_range)).encode()).hexdigest()[:16]
 
 
@@ -378,6 +388,7 @@ class _Sections:
                 if column not in columns:
                     self.refuse(section, column, f"{column!r} has no weight in this metric.")
         given = self._in_numbers(given)
+        given["special"] = {name: self._codes(name, codes) for name, codes in given.get("special", {}).items()}
         p = given.pop("p", 1)
         if p != 1 or isinstance(p, bool):
             self.refuse(
@@ -391,6 +402,17 @@ class _Sections:
         except (TypeError, ValueError) as error:
             self._find_bad_column(given)
             self.refuse(None, "p", str(error))
+
+    def _codes(self, column: str, codes: Any) -> dict[float, Any]:
+        """Special codes, which are keys of TOML and so text, with their weights as numbers."""
+        try:
+            return {
+                float(code): min(1.0, scale_of_phrase(weight, column, "")) if isinstance(weight, str) else weight
+                for code, weight in codes.items()
+            }
+        except (AttributeError, TypeError, ValueError) as error:
+            why = f"{column!r} must be numbers with weights, like {{-99 = 0.3}}; got {codes!r}"
+            self.refuse("special", column, f"{why} ({error}).")
 
     def _in_numbers(self, given: dict[str, Any]) -> dict[str, Any]:
         """The same with numbers in place of words, such as "1 point = $500"; a unit in them is that of the column."""

@@ -25,11 +25,13 @@ UNITS = {"logistic": Fraction(4), "softmax": Fraction(2), "probit": ROOT_2PI, "c
 BOUNDS = {"logistic": "tanh(D)", "softmax": "tanh(D)", "probit": "erf(sqrt(pi) D / 2)", "clip": "min(1, D)"}
 ENTRIES = {  # of each part of a card: those that it must have, and those that it may have
     "card": ("bits classes columns format guarantee input intercept link metric model outcome output_range scale", ""),
-    "column of numbers": ("column knots missing points", "order"),
+    "column of numbers": ("column knots missing points", "order special"),
+    "special code": ("points value", ""),
+    "special code of the metric": ("value weight", ""),
     "column of categories": ("categories column unseen", ""),
     "category": ("points value", "type"),
     "metric": ("columns p", "absent"),
-    "column of the metric": ("column kind missing weight", "categories distances order unit zero_reason"),
+    "column of the metric": ("column kind missing weight", "categories distances order special unit zero_reason"),
     "guarantee": ("bound statement used", ""),
     "scale": ("base_odds base_score points_to_double", ""),
 }
@@ -46,13 +48,14 @@ class NotProvenError(Exception):
 
 
 class Column(NamedTuple):
-    """Points of each function at knots, or of each category; and of a missing number, or an unseen category."""
+    """Points of each function at knots, or of categories; of a missing number, or an unseen one; of special codes."""
 
     name: str
     knots: list[Fraction]
     values: list[list[Fraction]]
     other: list[Fraction] | None
     levels: Any
+    special: dict[Fraction, list[Fraction]]
 
 
 def need(condition: Any, text: str) -> None:
@@ -127,7 +130,13 @@ def read(card: Any) -> list[Column]:
             need(other is not None, f"{name!r} must have points for unseen categories.")
         values = [[exact(value, name) for value in line] for line in lines]
         others = None if other is None else [exact(value, name) for value in functions(card, other, name)]
-        found.append(Column(name, knots, values, others, levels))
+        special = {}
+        for code in entry.get("special", []):
+            check_entries(code, "special code")
+            special[exact(code["value"], name)] = [exact(each, name) for each in functions(card, code["points"], name)]
+        need(len(special) == len(entry.get("special", [])), f"{name!r} has a special code twice.")
+        need(not special or levels is None, f"{name!r} has special codes, and an order.")
+        found.append(Column(name, knots, values, others, levels, special))
     return found
 
 
@@ -136,7 +145,7 @@ def read_metric(card: Any) -> dict[str, Any]:
     check_entries(card["metric"], "metric")
     found: dict[str, Any] = {}
     absent = card["metric"].get("absent", [])
-    none_counts = all(entry["weight"] == 0 and not {"distances", "order"} & {*entry} for entry in absent)
+    none_counts = all(entry["weight"] == 0 and not {"distances", "order", "special"} & {*entry} for entry in absent)
     need(none_counts, "Columns that a table may lack must have the weight 0, and no distances or order.")
     need(card["input"] == "table" or not absent, "An array has all columns.")
     for entry in [*card["metric"]["columns"], *absent]:
@@ -146,9 +155,9 @@ def read_metric(card: Any) -> dict[str, Any]:
         need(is_number or entry["kind"] == "categorical", f"{name!r} must be numeric or categorical.")
         sizes = [entry["weight"], *([] if entry["missing"] is None else [entry["missing"]])]
         need(all(exact(size, name) >= 0 for size in sizes), f"{name!r} must have no negative weights.")
-        alien = {"categories", "distances"} if is_number else {"order"}
+        alien = {"categories", "distances"} if is_number else {"order", "special"}
         need(not alien & {*entry}, f"{name!r} must not have {' or '.join(sorted(alien))}.")
-        plain = is_number and entry["missing"] is None and "order" not in entry
+        plain = is_number and entry["missing"] is None and not {"order", "special"} & {*entry}
         need(card["input"] == "table" or plain, f"{name!r}: an array has only numbers, and none is missing.")
         if "order" in entry:
             check_levels(entry["order"], name, ordered=True)
@@ -156,7 +165,13 @@ def read_metric(card: Any) -> dict[str, Any]:
         for i, row in enumerate(shares):
             even = len(row) == len(shares) and all(row[j] == shares[j][i] >= 0 for j in range(i + 1))
             need(even and row[i] == 0, f"The distances of {name!r} must be the same both ways, and 0 to itself.")
-        found[name] = entry | {"distances": shares}
+        special = {}
+        for code in entry.get("special", []):
+            check_entries(code, "special code of the metric")
+            special[exact(code["value"], name)] = exact(code["weight"], name)
+        need(len(special) == len(entry.get("special", [])), f"The metric has a special code of {name!r} twice.")
+        need(all(cost > 0 for cost in special.values()), f"{name!r} must have special codes of positive weight.")
+        found[name] = entry | {"distances": shares, "special": special}
     return found
 
 
@@ -168,7 +183,7 @@ def prove(card: Any) -> None:
     limit = check_claim(card, columns)
     need(type(p) in (int, float) and p == 1, f"p must be 1, so that the distances of the columns add up; it is {p!r}.")
     need(len({column.name for column in columns}) == len(columns), "The card has a column twice.")
-    for name, knots, values, other, levels in columns:
+    for name, knots, values, other, levels, special in columns:
         need(name in weights, f"{name!r} is on the card and not in the metric.")
         weight, missing, kind, shares = (weights[name][key] for key in ("weight", "missing", "kind", "distances"))
         need(exact(weight, name) > 0, f"{name!r} has the weight 0, so that it must not matter, and is on the card.")
@@ -190,6 +205,16 @@ def prove(card: Any) -> None:
             for i, j in combinations(range(len(shares)), 2):
                 near = abs(points[i] - points[j]) <= most * shares[i][j]
                 need(near, f"{name!r}: more between two categories than the metric allows.")
+        codes = weights[name]["special"]
+        need({*special} == {*codes}, f"{name!r} must have points for the special codes of the metric, and no others.")
+        states = [(exact(missing, name), other)] if knots and other else []
+        states += [(codes[code], points) for code, points in special.items()]
+        for (cost, points), (further, others) in combinations(states, 2):
+            near = all(abs(a - b) <= limit * max(cost, further) for a, b in zip(points, others, strict=True))
+            need(near, f"{name!r}: more between two special codes, or one and a blank, than the metric allows.")
+        for cost, points in states:
+            near = all(abs(v - own) <= limit * cost for line, own in zip(values, points, strict=True) for v in line)
+            need(near, f"{name!r}: more from a special code, or a blank, to a number than the metric allows.")
         for line in values:
             for a, b, c, d in zip(knots, knots[1:], line, line[1:], strict=False):
                 steep = abs(d - c) <= limit * Fraction(weight) * (b - a)
@@ -215,13 +240,14 @@ def check_claim(card: Any, columns: list[Column]) -> Fraction:
     need(claim["bound"] == BOUNDS[link], f"The bound must be {BOUNDS[link]}; the card has {claim['bound']!r}.")
     need(0 <= exact(claim["used"], "used") <= 1, f"used must be between 0 and 1; it is {claim['used']!r}.")
     numbers = [exact(value, "intercept") for value in functions(card, card["intercept"], "intercept")]
-    parts = [max(abs(value) for line in [*c.values, c.other or []] for value in line) for c in columns]
+    lines = [[*c.values, c.other or [], *c.special.values()] for c in columns]
+    parts = [max(abs(value) for line in each for value in line) for each in lines]
     base = Fraction(0)
     if card["scale"] is not None:
         check_entries(card["scale"], "scale")
         double, base, odds = (exact(card["scale"][k], k) for k in ("points_to_double", "base_score", "base_odds"))
         need(link == "logistic" and double > 0 and odds > 0, "Points need the link 'logistic' and a positive scale.")
-        numbers += [base, *(value for c in columns for line in [*c.values, c.other or []] for value in line)]
+        numbers += [base, *(value for each in lines for line in each for value in line)]
         need(all(number.denominator == 1 for number in numbers), "Points must be whole numbers.")
         unit = 4 * double / LN2
     # Sums of up to 2^53 steps of the grid are exact in double precision; between knots, points are rounded to it.
@@ -243,13 +269,15 @@ def scores(card: Any, person: Any, columns: list[Column] | None = None) -> list[
 
 def points_of(column: Column, cell: str) -> list[Fraction]:
     """Points of a cell, of each function."""
-    name, knots, values, other, levels = column
+    name, knots, values, other, levels, special = column
     if not knots or cell in MISSING.split("|") or not cell.strip():
         place = None if knots else find(cell, levels)
         need(place is not None or other is not None, f"{name!r} is missing, which the card refuses.")
         return list(other or []) if place is None else [line[place] for line in values]
     rank = find(cell, levels) if levels is not None else float(cell) if NUMBER.fullmatch(cell.strip()) else None
     need(rank is not None and abs(rank) <= LARGEST, f"{name!r} has the value {cell!r}, which the card refuses.")
+    if rank in special:
+        return special[Fraction(rank or 0)]
     x = min(max(Fraction(rank or 0), knots[0]), knots[-1])
     k = min(bisect_right(knots, x), len(knots) - 1)
     share = (knots[k] - x) / (knots[k] - knots[k - 1]) if k else Fraction(0)

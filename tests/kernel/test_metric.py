@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.linear_model import LogisticRegression
 
+import likewise as lw
 from likewise import FunctionMetric, MahalanobisMetric, TableMetric, WeightedLp
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.metric import BoundMetric, bind
@@ -23,7 +25,11 @@ PEOPLE = pd.DataFrame(
 )
 GROUPS = {"job": {"within": 0.3, "groups": [["clerk", "teacher"], ["farmer"]]}}
 METRIC = TableMetric(
-    {"score": 0.002, "grade": 0.1}, {"job": 0.5, "region": 0.2}, missing={"score": 0.4, "grade": 0.3}, groups=GROUPS
+    {"score": 0.002, "grade": 0.1},
+    {"job": 0.5, "region": 0.2},
+    missing={"score": 0.4, "grade": 0.3},
+    special={"score": {810: 0.25}},
+    groups=GROUPS,
 )
 
 
@@ -34,8 +40,11 @@ def exported_distance(export, a, b):
         if column["kind"] == "categorical":
             shares = column.get("distances")
             total += column["weight"] * (shares[int(x)][int(y)] if shares else x != y)
-        elif np.isnan(x) or np.isnan(y):
-            total += column["missing"] * (np.isnan(x) != np.isnan(y))
+            continue
+        costs = {code["value"]: code["weight"] for code in column.get("special", ())}
+        here = [column["missing"] if np.isnan(value) else costs.get(value, 0) for value in (x, y)]
+        if any(here):
+            total += max(here) * (str(x) != str(y))
         else:
             total += column["weight"] * abs(x - y)
     return total
@@ -59,7 +68,7 @@ def test_control_an_export_with_another_table_has_other_distances():
 
 def test_nobody_makes_one_but_bind():
     bound = METRIC.bind(METRIC.encoder(PEOPLE))
-    parts = (bound.schema, METRIC, bound.weights, bound.missing, 1.0, {}, None)
+    parts = (bound.schema, METRIC, bound.weights, bound.missing, 1.0, {}, {}, None)
     with pytest.raises(TypeError, match="made by metric"):
         BoundMetric(*parts, object())
     with pytest.raises(TypeError):
@@ -129,3 +138,63 @@ def test_a_function_has_no_parts():
     for part in ("weights", "scales", "matters", "allows_missing"):
         with pytest.raises(InvalidTypeError, match="is a function of whole people"):
             getattr(bound, part)
+
+
+CODES = TableMetric(
+    {"score": 0.001, "debt": 0},
+    {"job": 0.05},
+    missing={"score": 0.15},
+    special={"score": {-99: 0.3, -98: 0.1, 500: 0.2}, "debt": {-1: 0.4}},
+)
+
+
+def test_special_codes_are_states_beside_numbers():
+    people = pd.DataFrame({"score": [700, 720, -99, -98, np.nan, 500, 501], "debt": [1, -1, 2, 3, 4, 5, 6], "job": "a"})
+    expected = [
+        [0, 0.02, 0.3, 0.1, 0.15, 0.2, 0.199],
+        [0.02, 0, 0.3, 0.1, 0.15, 0.2, 0.219],
+        [0.3, 0.3, 0, 0.3, 0.3, 0.3, 0.3],
+        [0.1, 0.1, 0.3, 0, 0.15, 0.2, 0.1],
+        [0.15, 0.15, 0.3, 0.15, 0, 0.2, 0.15],
+        [0.2, 0.2, 0.3, 0.2, 0.2, 0, 0.2],
+        [0.199, 0.219, 0.3, 0.1, 0.15, 0.2, 0],
+    ]
+    assert CODES.pairwise(people) == pytest.approx(np.array(expected))
+    bound, read = CODES.read(people)
+    assert bound.terms(read.rows[:, None], read.rows[None]).sum(axis=-1) == pytest.approx(np.array(expected))
+    assert CODES.scaled(4).pairwise(people)[0, 2:] == pytest.approx([1, 0.4, 0.6, 0.8, 0.796])
+    scores = np.random.default_rng(0).random(7)
+    audit = lw.audit(None, people, CODES, predictions=scores, output_range=(0, 1), tolerance=0.0)
+    above = np.triu(np.abs(scores[:, None] - scores) - np.array(expected) > 1e-12, 1)
+    assert audit.n_violations == above.sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("special", "why"),
+    [
+        ({"job": {-99: 0.1}}, "special must name columns"),
+        ({"score": {-99: 0}}, "above 0"),
+        ({"score": {-99: 1.2}}, "between 0 and 1"),
+        ({"score": {"no file": 0.2}}, "must be numbers"),
+        ({"score": {np.nan: 0.2}}, "must be numbers"),
+        ({"score": -99}, "must be a mapping"),
+    ],
+)
+def test_special_codes_that_are_none_are_refused(special, why):
+    with pytest.raises((TypeError, ValueError), match=why):
+        TableMetric({"score": 0.001}, {"job": 0.05}, special=special)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda X, y: lw.SmoothedClassifier(LogisticRegression(), metric=CODES).fit(X, y),
+        lambda X, y: lw.LipschitzClassifier(CODES).fit(X, y),
+        lambda X, y: lw.design_metric(X, y, CODES),
+    ],
+)
+def test_what_cannot_take_special_codes_says_so(use):
+    pytest.importorskip("torch")
+    X = pd.DataFrame({"score": [500.0, 600, -99, 700] * 20, "debt": 1.0, "job": ["a", "b"] * 40})
+    with pytest.raises(ValueError, match=r"no special codes for .*'score' has \[-99"):
+        use(X, np.arange(80) % 3 == 0)

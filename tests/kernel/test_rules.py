@@ -37,6 +37,10 @@ Y = (X[:, 0] + 0.3 * RNG.normal(size=N) > 0).astype(int)
 METRIC = WeightedLp([0.3, 0.1])
 TABLE = pd.DataFrame({"age": X[:, 0], "debt": np.where(X[:, 1] > 1, np.nan, X[:, 1]), "job": np.where(Y, "a", "b")})
 TABLE_METRIC = TableMetric({"age": 0.3, "debt": 0.2}, {"job": 0.3}, missing={"debt": 0.4})
+CODED, CODED_METRIC = (
+    TABLE.assign(age=TABLE["age"].where(TABLE["age"] < 1.2, -99)),
+    TABLE_METRIC.with_params(special={"age": {-99: 0.2, -98: 0.1}}),
+)
 GROUPED = TableMetric({"age": 0.3}, {"job": 0.3}, groups={"job": {"within": 0.2, "groups": [["a", "b"]]}})
 
 
@@ -89,14 +93,18 @@ def test_a_constant_outside_its_range_is_refused():
 # -- cards -------------------------------------------------------------------------------------------------------------
 
 
-def card(metric=TABLE_METRIC, points=False):
-    model = AdditiveClassifier(metric, penalty=1e-4).fit(TABLE, Y)
+def card(metric=CODED_METRIC, points=False):
+    model = AdditiveClassifier(metric, penalty=1e-4).fit(CODED if metric.special else TABLE, Y)
     return (model.in_points() if points else model).scorer_
 
 
 def with_shape(scorer, kind, **changes):
     """One shape of this kind with other numbers."""
-    pick = {"number": lambda s: s.knots is not None, "blank": lambda s: s.other is not None and s.knots is not None}
+    pick = {
+        "code": lambda s: s.special is not None,
+        "number": lambda s: s.knots is not None,
+        "blank": lambda s: s.other is not None and s.knots is not None,
+    }
     shapes = list(scorer.model.shapes)
     k = next(i for i, s in enumerate(shapes) if pick.get(kind, lambda s: s.knots is None)(s))
     shapes[k] = replace(shapes[k], **{name: change(getattr(shapes[k], name)) for name, change in changes.items()})
@@ -111,6 +119,11 @@ def with_shape(scorer, kind, **changes):
         ("number", {"knots": lambda k: 0.01 * k}),
         ("number", {"knots": lambda k: k[::-1].copy()}),
         ("number", {"values": lambda v: np.where(np.arange(v.shape[1]), v, np.nan)}),
+        ("code", {"special": lambda v: v + [[1e4, 0]]}),  # a special code further than it costs
+        ("code", {"special": lambda v: v + [[2.5, -2.5]]}),  # two, from each other
+        ("code", {"special": lambda v: v * np.nan}),
+        ("code", {"special": lambda v: v[:, :1]}),  # one of two without points
+        ("code", {"special": lambda v: None}),
         ("blank", {"other": lambda v: v + 1e4}),  # a blank further than it costs
         ("blank", {"other": lambda v: None}),  # and one without points
         ("job", {"values": lambda v: v * [[1e3, -1e3]] - 1e3}),
@@ -147,7 +160,7 @@ def test_a_card_of_another_link_scale_or_grid_is_refused():
 def test_a_card_for_a_wider_metric_is_refused():
     """The same numbers under half the weights; a metric comes with the evidence, so a file has to hold it."""
     scorer = card()
-    stricter = TABLE_METRIC.scaled(0.5).bind(scorer.model.metric.schema)
+    stricter = CODED_METRIC.scaled(0.5).bind(scorer.model.metric.schema)
     assert "of what the metric allows" in refused(forged(scorer, model=replace(scorer.model, metric=stricter)).prove)
 
 

@@ -466,6 +466,7 @@ def states_of(entry, function):
         known = [(level["value"], of(level["points"])) for level in entry["categories"]]
         return [*known, (Ellipsis, of(entry["unseen"]))]
     blank = [] if entry["missing"] is None else [(None, of(entry["missing"]))]
+    blank += [(("code", code["value"]), of(code["points"])) for code in entry.get("special", ())]
     if "order" not in entry:
         return [*zip(entry["knots"], of(entry["points"]), strict=True), *blank]
     levels, lines = [each["value"] for each in entry["order"]], (entry["knots"], of(entry["points"]))
@@ -494,8 +495,9 @@ def apart(a, b, about):
             for x in (a, b)
         ]
         return weight * Fraction(about["distances"][place[0]][place[1]])
-    if a is None or b is None:
-        return Fraction(about["missing"])
+    costs = {None: about["missing"]} | {("code", each["value"]): each["weight"] for each in about.get("special", ())}
+    if a in costs or b in costs:
+        return max(Fraction(costs.get(each) or 0) for each in (a, b))
     if "order" in about:
         ranks = [each["value"] for each in about["order"]]
         a, b = ranks.index(a), ranks.index(b)
@@ -523,6 +525,13 @@ def forged(card, rng):
     }
     if about["missing"] and "knots" in entry:
         changes["missing"] = lambda: about.update(missing=about["missing"] * abs(size))
+    if "special" in entry:
+        k = int(rng.integers(len(entry["special"])))
+        code, cost = entry["special"][k], about["special"][k]
+        changes["special"] = lambda: cost.update(weight=cost["weight"] * abs(size))
+        changes["code"] = lambda: rng.choice([code, cost]).update(value=code["value"] + size)
+        if not (card["scale"] or several):
+            changes["points of a code"] = lambda: code.update(points=code["points"] * size)
     if "distances" in about:
         i, j = rng.choice(len(about["distances"]), 2, replace=False)
         moved = abs(size) * about["distances"][i][j]
@@ -573,7 +582,10 @@ def is_metric(card):
     """Whether the metric of a card has no negative weights, and the orders of its columns are those of the card."""
     about = {each["column"]: each for each in card["metric"]["columns"]}
     same = all(about[entry["column"]].get("order") == entry.get("order") for entry in card["columns"])
-    return same and all(each["weight"] >= 0 for each in about.values())
+    codes = [
+        [{c["value"] for c in part.get("special", ())} for part in (e, about[e["column"]])] for e in card["columns"]
+    ]
+    return same and all(a == b for a, b in codes) and all(each["weight"] >= 0 for each in about.values())
 
 
 def test_control_the_forger_makes_cards_of_both_verdicts():

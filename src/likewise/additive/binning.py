@@ -11,7 +11,7 @@ import numpy.typing as npt
 from likewise._parallel import run_in_threads
 from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
-from likewise.kernel.metric import BoundMetric
+from likewise.kernel.metric import BoundMetric, States
 
 BLOCK = 2**18
 """Rows per block. Sums of blocks are added in row order, so results do not depend on threads or workers."""
@@ -24,7 +24,7 @@ _FARTHEST = 1e300  # knots beyond it would have gaps that overflow
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One column of an additive model, in slots: one per knot or category, and one for a missing number.
+    """One column of an additive model, in slots: one per knot or category, and one per state beside numbers.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class Part:
     knots : ndarray of shape (n_knots,), or None
         Increasing; None for categories.
     n_slots : int
-    has_missing : bool
-        Whether the last slot stands for a missing number.
+    states : States, or None
+        What the last slots stand for: a blank, and special codes; None for categories, and where all are numbers.
     index : ndarray of small whole numbers, shape (n_samples,)
         Slot at or below each person.
     fraction : ndarray of shape (n_samples,), or None
@@ -48,7 +48,7 @@ class Part:
     column: int
     knots: FloatArray | None
     n_slots: int
-    has_missing: bool
+    states: States | None
     index: npt.NDArray[Any]
     fraction: FloatArray | None
     share: FloatArray
@@ -58,6 +58,11 @@ class Part:
     def n_knots(self) -> int:
         """Number of knots; 0 for categories."""
         return 0 if self.knots is None else len(self.knots)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether there are slots of states."""
+        return self.states is not None
 
     def of(self, people: slice) -> Part:
         """The part restricted to some of its rows."""
@@ -75,17 +80,25 @@ class Part:
         known = self.index < self.n_knots
         low = np.minimum(self.index[known], self.n_knots - 2)
         values = self.knots[low] + self.fraction[known] * (self.knots[low + 1] - self.knots[low])
-        index, fraction = np.full_like(self.index, len(knots)), np.zeros_like(self.fraction)
+        index, fraction = (
+            (self.index.astype(np.int64) + len(knots) - self.n_knots).clip(0),
+            np.zeros_like(self.fraction),
+        )
         index[known], fraction[known] = locate(values, knots)
         share = np.append(np.full(len(knots), 1 / len(knots)), self.share[self.n_knots :])
         return replace(
-            self, knots=knots, n_slots=len(knots) + self.has_missing, index=index, fraction=fraction, share=share
+            self,
+            knots=knots,
+            n_slots=len(share),
+            index=index.astype(self.index.dtype),
+            fraction=fraction,
+            share=share,
         )
 
 
 def intercept(n_samples: int) -> Part:
     """The intercept, a part of one slot."""
-    return Part(-1, None, 1, False, np.zeros(n_samples, dtype=np.uint8), None, np.ones(1))
+    return Part(-1, None, 1, None, np.zeros(n_samples, dtype=np.uint8), None, np.ones(1))
 
 
 def bin_columns(
@@ -139,34 +152,39 @@ def plan_column(
         n_levels = int(observed.max()) + 1
         if n_levels >= 2 and column in metric.tables:  # unseen ones have distances too
             n_levels = len(metric.tables[column]) - 1
-        return None if n_levels < 2 else Part(column, None, n_levels, False, no_rows, None, np.zeros(n_levels))
-    has_missing, present = bool(metric.missing[column] >= 0), observed[~np.isnan(observed)]
-    counted = ~np.isnan(values) & (weights > 0)
+        return None if n_levels < 2 else Part(column, None, n_levels, None, no_rows, None, np.zeros(n_levels))
+    states = metric.states.get(column)
+    is_state = _codes(states, observed) > 0
+    present, counted = observed[~is_state], (_codes(states, values) == 0) & (weights > 0)
     if not len(present) or not counted.any():
         return None
     # Add the overall minimum and maximum with zero weight.
     ends = np.array([present.min(), present.max()])
     knots = choose_knots(np.append(values[counted], ends), np.append(weights[counted], [0.0, 0.0]), max_knots)
-    if len(knots) == 1 and not (has_missing and np.isnan(observed).any()):
+    if len(knots) == 1 and not is_state.any():
         return None
     # Scaled by the largest magnitude, so that squares of huge numbers do not overflow.
     size = max(abs(knots[0]), abs(knots[-1])) or 1.0
     scaled = np.clip(values[counted], -_FARTHEST, _FARTHEST) / size
     mean = np.average(scaled, weights=weights[counted])
     spread = float(np.sqrt(np.average((scaled - mean) ** 2, weights=weights[counted]))) * size
-    n_slots = len(knots) + has_missing
-    return Part(column, knots, n_slots, has_missing, no_rows, np.empty(0), np.zeros(n_slots), spread)
+    n_slots = len(knots) + (0 if states is None else len(states.values))
+    return Part(column, knots, n_slots, states, no_rows, np.empty(0), np.zeros(n_slots), spread)
 
 
 def fill(plan: Part, values: FloatArray) -> Part:
     """The part with rows filled in."""
     if plan.knots is None:
         return replace(plan, index=values.astype(_smallest(plan.n_slots)))
-    known = ~np.isnan(values)
-    index = np.full(len(values), plan.n_knots, dtype=_smallest(plan.n_knots))
-    fraction = np.zeros(len(values))
+    codes, fraction = _codes(plan.states, values), np.zeros(len(values))
+    index, known = (plan.n_knots - 1 + codes).astype(_smallest(plan.n_slots)), codes == 0
     index[known], fraction[known] = locate(values[known], plan.knots)
     return replace(plan, index=index, fraction=fraction)
+
+
+def _codes(states: States | None, values: FloatArray) -> IntArray:
+    """0 for numbers, else 1 + the position of the state."""
+    return np.zeros(len(values), dtype=np.int64) if states is None else states.of(values)
 
 
 def slot_shares(part: Part, weights: FloatArray) -> FloatArray:

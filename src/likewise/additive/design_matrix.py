@@ -28,7 +28,7 @@ class Layout(Frozen):
     """Variables of one additive function: of each part its rises and levels.
 
     A column of numbers has one variable for each gap between knots, the rise of its shape over the gap; the shape is 0
-    at the first knot, and the intercept takes up the rest. A missing number, and each category, has a level.
+    at the first knot, and the intercept takes up the rest. A blank, a special code, and each category has a level.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Layout(Frozen):
         out = []
         for part in self.parts:
             scale = 0.0 if part.knots is None else self.weights.scales[part.column]
-            if part.has_missing and not self.weights.missing[part.column] > 0:
+            if (self._costs(part) == 0).any():
                 scale = 0.0  # at distance 0 from a missing number: the column must be constant
             with np.errstate(over="ignore"):
                 gaps = np.diff(part.knots) if part.knots is not None else np.empty(0)
@@ -64,7 +64,7 @@ class Layout(Frozen):
     def starts(self) -> IntArray:
         """First variable of each part, and the end of the last."""
         sizes = [
-            part.n_slots if part.knots is None else int((rises > _SMALLEST).sum()) + self._has_level(part)
+            part.n_slots if part.knots is None else int((rises > _SMALLEST).sum()) + len(self._levels(part))
             for part, rises in zip(self.parts, self.allowed, strict=True)
         ]
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -88,11 +88,11 @@ class Layout(Frozen):
                 blocks.append(np.eye(part.n_slots))
                 continue
             free = np.flatnonzero(rises > _SMALLEST)
-            block = np.zeros((part.n_slots, len(free) + self._has_level(part)))
+            levels = self._levels(part)
+            block = np.zeros((part.n_slots, len(free) + len(levels)))
             for place, k in enumerate(free):
                 block[k + 1 : part.n_knots, place] = 1.0
-            if self._has_level(part):
-                block[-1, -1] = 1.0
+            block[part.n_knots + levels, len(free) + np.arange(len(levels))] = 1.0
             blocks.append(block)
         return csr_array(block_diag(blocks, format="csr"))
 
@@ -107,8 +107,7 @@ class Layout(Frozen):
                 continue
             rising, free = np.cumsum(slots[part.n_knots - 1 : 0 : -1], axis=0)[::-1], np.flatnonzero(rises > _SMALLEST)
             here[: len(free)] = rising if len(free) == len(rises) else rising[free]
-            if self._has_level(part):
-                here[-1] = slots[-1]
+            here[len(free) :] = slots[part.n_knots + self._levels(part)]
         return out
 
     def refined(self, coarse: Layout, x: FloatArray) -> FloatArray:
@@ -123,8 +122,7 @@ class Layout(Frozen):
             free = self.allowed[j] > _SMALLEST
             for line, known in zip(here, values, strict=True):
                 line[: free.sum()] = np.diff(np.interp(part.knots, rough.knots, known[: rough.n_knots]))[free]
-            if self._has_level(part):
-                here[:, -1] = values[:, -1]
+            here[:, free.sum() :] = values[:, rough.n_knots + self._levels(part)]
         return out
 
     @cached_property
@@ -133,7 +131,7 @@ class Layout(Frozen):
 
         Per column of numbers with the standard deviation s, ``s`` times the integral of the squared slope, which is the
         sum of ``s rise^2 / gap`` and does not depend on how many knots there are; per category, the squared difference
-        of its level from the mean of levels; per missing number, that of its level from the mean of the shape.
+        of its level from the mean of levels; per state, that of its level from the mean of the shape.
         """
         return [self._roughness_of(j) for j in range(len(self.parts))]
 
@@ -149,14 +147,15 @@ class Layout(Frozen):
         free = rises > _SMALLEST
         gaps = np.diff(part.knots)[free]
         diagonal = part.spread / gaps
-        if not self._has_level(part):
+        levels = self._levels(part)
+        if not len(levels):
             return np.diag(diagonal)
         here = slice(int(self.starts[j]), int(self.starts[j + 1]))
         slots = slice(int(self.slot_starts[j]), int(self.slot_starts[j + 1]))
         mean = part.share[: part.n_knots] / part.share[: part.n_knots].sum()
         to_slots = self.to_slots[slots].toarray()[:, here]
-        line = to_slots[-1] - mean @ to_slots[:-1]
-        return np.asarray(np.diag(np.append(diagonal, 0.0)) + np.outer(line, line))
+        lines = to_slots[part.n_knots + levels] - mean @ to_slots[: part.n_knots]
+        return np.asarray(np.diag(np.append(diagonal, np.zeros(len(levels)))) + lines.T @ lines)
 
     def limits(self, n_functions: int) -> Limits:
         """Limits of the variables of all functions, concatenated."""
@@ -198,13 +197,17 @@ class Layout(Frozen):
                 for way in (1, -1):
                     lines.append(([at], [float(way)], 0.0 if way == -sign else rise))
             start_rise = 0.1 * rises
-            if self._has_level(part):
-                width = self.unit * self.weights.missing[part.column]
-                level = start + len(rises)
-                for k in range(len(rises) + 1):
-                    before = list(range(start, start + k))
-                    lines.append(([*before, level], [*[1.0] * k, -1.0], width))
-                    lines.append(([*before, level], [*[-1.0] * k, 1.0], width))
+            levels, costs = self._levels(part), self.unit * self._costs(part)
+            for at, k in enumerate(levels.tolist(), start + len(rises)):
+                for n in range(len(rises) + 1):
+                    before = list(range(start, start + n))
+                    lines.append(([*before, at], [*[1.0] * n, -1.0], costs[k]))
+                    lines.append(([*before, at], [*[-1.0] * n, 1.0], costs[k]))
+                for other, m in enumerate(levels[levels < k].tolist(), start + len(rises)):
+                    for way in (1.0, -1.0):
+                        lines.append(([other, at], [way, -way], max(costs[k], costs[m])))
+            if len(levels):
+                width = costs[levels].min()
                 start_rise *= min(1.0, width / max(width, start_rise.sum() * 2))
             inside[start : start + len(rises)] = sign * start_rise
         matrix = csr_array(
@@ -224,8 +227,13 @@ class Layout(Frozen):
         table = self.weights.tables[part.column][: part.n_slots, : part.n_slots]
         return [(a, b, max(float(table[a, b]), _NEAREST)) for a, b in np.argwhere(np.triu(table < 1, 1)).tolist()]
 
-    def _has_level(self, part: Part) -> bool:
-        return part.has_missing and bool(self.weights.missing[part.column] > 0)
+    def _costs(self, part: Part) -> FloatArray:
+        """Distance of each state of a part from its numbers."""
+        return np.empty(0) if part.states is None else self.weights.states[part.column].costs
+
+    def _levels(self, part: Part) -> IntArray:
+        """States of a part with a level of their own: at distance 0 they have that of the numbers."""
+        return np.flatnonzero(self._costs(part) > 0)
 
 
 def constant(layout: Layout, scores: Any) -> FloatArray:
@@ -251,9 +259,9 @@ def read_shapes(layout: Layout, x: FloatArray) -> tuple[FloatArray, list[Shape]]
                 values = np.where(part.share > 0, values, np.clip(0.0, *_ends(values[:, part.share > 0])))
             shapes.append(Shape(part.column, None, values, np.zeros(len(values)), part.share))
         else:
-            other = values[:, -1] if part.has_missing else None
-            shares = part.share[: part.n_knots]
-            shapes.append(Shape(part.column, part.knots, values[:, : part.n_knots], other, shares))
+            n, split = part.n_knots, part.n_knots + (part.states is not None and bool(np.isnan(part.states.values[0])))
+            other, special = values[:, n] if split > n else None, values[:, split:] if split < part.n_slots else None
+            shapes.append(Shape(part.column, part.knots, values[:, :n], other, part.share[:n], special))
     return intercepts, shapes
 
 

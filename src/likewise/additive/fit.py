@@ -198,4 +198,4 @@ def check_monotone(monotone: Any, metric: BoundMetric) -> dict[int, int]:
 
 
 def _times(shape: Shape, factor: float) -> Shape:
-    return replace(shape, values=shape.values * factor, other=None if shape.other is None else shape.other * factor)
+    return shape.with_values(shape.values * factor, shape.states * factor)

@@ -103,7 +103,9 @@ def place(knots, first, last, x):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def points(rows, columns, is_number, starts, knots, values, others, bits, out):  # type: ignore[no-untyped-def]
+def points(  # type: ignore[no-untyped-def]
+    rows, columns, is_number, starts, knots, values, others, codes, code_starts, code_values, bits, out
+):
     """What each column adds for each person and function; `out[person, column, function]`.
 
     Between two knots the share of the rise is rounded to the grid, so that all sums are exact. It never exceeds the
@@ -115,7 +117,14 @@ def points(rows, columns, is_number, starts, knots, values, others, bits, out): 
         for j in range(len(columns)):
             x = rows[r, columns[j]]
             first, last = starts[j], starts[j + 1]
-            if not is_number[j]:
+            special = -1
+            for s in range(code_starts[j], code_starts[j + 1]):
+                if x == codes[s]:
+                    special = s
+            if special >= 0:
+                for f in range(n_functions):
+                    out[r, j, f] = code_values[f, special]
+            elif not is_number[j]:
                 if 0.0 <= x < last - first:
                     for f in range(n_functions):
                         out[r, j, f] = values[f, first + int(x)]

@@ -22,6 +22,9 @@ def points(
     knots: FloatArray,
     values: FloatArray,
     others: FloatArray,
+    codes: FloatArray,
+    code_starts: IntArray,
+    code_values: FloatArray,
     bits: int,
     out: FloatArray,
 ) -> None:
@@ -43,6 +46,8 @@ def points(
         rise = values[:, k + 1] - values[:, k]
         out[inside, j] = (values[:, k] + np.rint(rise * share * steps) * step).T
         out[np.isnan(x), j] = others[j]
+        for s in range(code_starts[j], code_starts[j + 1]):
+            out[x == codes[s], j] = code_values[:, s]
 
 
 def sums(parts: FloatArray, intercepts: FloatArray, out: FloatArray) -> None:

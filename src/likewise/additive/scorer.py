@@ -40,6 +40,9 @@ class Packed(NamedTuple):
     knots: FloatArray
     values: FloatArray
     others: FloatArray
+    codes: FloatArray
+    code_starts: IntArray
+    code_values: FloatArray
     bits: int
 
 
@@ -122,8 +125,12 @@ class AdditiveScorer(PlainScorer):
         found = super().breakpoints(n_columns)
         for shape in self.model.shapes:
             if shape.knots is not None:
-                found[shape.column] = shape.knots
+                found[shape.column] = self._breaks(shape.column, shape.knots)
         return found
+
+    def _breaks(self, column: int, knots: FloatArray) -> FloatArray:
+        """Knots, and special codes, at which a shape jumps."""
+        return np.union1d(knots, self.model.metric.codes(column))
 
     def distance_to_tie(self, people: People) -> FloatArray | None:
         """By the sums of points."""
@@ -144,6 +151,8 @@ class AdditiveScorer(PlainScorer):
         scores, limits, effects = self.additive_scores(encoder), self.output_range, {}
         if scores.curve is None:
             raise UnprovableError(f"cards are read for two classes and regression, not for {self.n_outputs} classes")
+        if self.model.metric.special:
+            raise UnprovableError("cards are not read where numbers have special codes")
         factor, _ = self.from_points
         for shape in self.model.shapes:
             values, levels = factor * shape.values[0], level_names(encoder, shape.column)
@@ -181,7 +190,7 @@ class AdditiveScorer(PlainScorer):
             encoder.labels is not None,
             factor * self.model.intercepts + shift,
             {shape.column: part_of(j) for j, shape in enumerate(shapes)},
-            {shape.column: shape.knots for shape in shapes if shape.knots is not None},
+            {each.column: self._breaks(each.column, each.knots) for each in shapes if each.knots is not None},
             clip(*limits) if limits else _CURVES.get(self.link),
             limits is not None,
             error + (_POINTS_ERROR * (1 + len(shapes)) if self.scale else 0.0),
@@ -191,6 +200,7 @@ class AdditiveScorer(PlainScorer):
     def _packed(self) -> Packed:
         shapes, n_functions = self.model.shapes, len(self.model.intercepts)
         sizes = [shape.values.shape[1] for shape in shapes]
+        codes = [self.model.metric.codes(shape.column) for shape in shapes]
         return Packed(
             np.array([shape.column for shape in shapes], dtype=np.int64),
             np.array([shape.knots is not None for shape in shapes], dtype=bool),
@@ -205,6 +215,9 @@ class AdditiveScorer(PlainScorer):
             np.array([np.full(n_functions, np.nan) if s.other is None else s.other for s in shapes]).reshape(
                 -1, n_functions
             ),
+            np.concatenate([np.empty(0), *codes]),
+            np.concatenate([[0], np.cumsum([len(each) for each in codes])]).astype(np.int64),
+            np.concatenate([np.empty((n_functions, 0)), *(s.special for s in shapes if s.special is not None)], axis=1),
             self.model.bits,
         )
 

@@ -22,10 +22,10 @@ _TINIEST = 2.0**-1000  # products below it have lost digits
 def within(sums: SumOfShapes, unit: float) -> SumOfShapes:
     """Bring the sums within the metric, in one pass over whole steps of the grid.
 
-    Every limit is rounded down to whole steps, ``floor((1 - 2^-40) limit / step)``. Rises, distances from a missing
-    number, and ranges of categories are cut to their limits, column by column; levels with a table of distances are cut
-    to their envelope (`lowered`). `SumOfShapes.used` is then at most 1, since the room of 2^-40 exceeds all roundings
-    of its computation (proof: `docs/theory.md` §11).
+    Every limit is rounded down to whole steps, ``floor((1 - 2^-40) limit / step)``. Rises, distances from blanks and
+    special codes, and ranges of categories are cut to their limits, column by column; levels with a table of distances
+    are cut to their envelope (`lowered`). `SumOfShapes.used` is then at most 1, since the room of 2^-40 exceeds all
+    roundings of its computation (proof: `docs/theory.md` §11).
     """
     step = 2.0**-sums.bits
     return replace(sums, shapes=tuple(_clipped(shape, sums.metric, unit, step) for shape in sums.shapes))
@@ -64,7 +64,7 @@ def on_grid(metric: BoundMetric, intercepts: FloatArray, shapes: Sequence[Shape]
 
 
 def _clipped(shape: Shape, weights: BoundMetric, unit: float, step: float | None = None) -> Shape:
-    """Cut each column to its own limits: slopes, ranges, and distances from a missing number.
+    """Cut each column to its own limits: slopes, ranges, and distances from and between blanks and special codes.
 
     With a step, values are multiples of it before and after.
     """
@@ -83,10 +83,22 @@ def _clipped(shape: Shape, weights: BoundMetric, unit: float, step: float | None
         allowed = (scale if scale > _TINIEST else 0.0) * np.diff(shape.knots)
     most = _floor_limit(np.minimum(allowed, _LARGEST * unit), step)
     shape = replace(shape, values=_cumulated(values[:, :1], np.clip(np.diff(values, axis=1), -most, most)))
-    if other is None:
+    if not shape.states.size:
         return shape if step is not None else _clipped_around(shape, shape.values.mean(axis=1), _LARGEST * unit)
-    most = _floor_limit(min(unit * float(weights.missing[shape.column]), _LARGEST * unit), step)
-    return _clipped_around(shape, other, most)
+    limits = np.minimum(unit * weights.states[shape.column].table, _LARGEST * unit)
+    return around_states(shape, _floor_limit(limits, step))
+
+
+def around_states(shape: Shape, limits: FloatArray) -> Shape:
+    """Lower the states until no two differ by more than their limit, and cut the numbers to what all of them allow.
+
+    With ``|s - s'| <= c(s, s') <= c(s, x) + c(x, s')``, as in `lowered`, the largest ``s - c(s, x)`` is at most the
+    smallest ``s' + c(x, s')``. Cutting to an interval makes no slope steeper.
+    """
+    near = closure(limits)
+    states = (shape.states[:, None, :] + near[1:, 1:]).min(axis=2)
+    low, high = (states - near[0, 1:]).max(axis=1), (states + near[0, 1:]).min(axis=1)
+    return shape.with_values(np.clip(shape.values, low[:, None], high[:, None]), states)
 
 
 def lowered(shape: Shape, limits: FloatArray) -> Shape:
@@ -131,4 +143,4 @@ def _rounded(shape: Shape, step: float) -> Shape:
         return replace(shape, values=values, other=np.clip(other, values.min(axis=1), values.max(axis=1)))
     rises = np.trunc(np.diff(values, axis=1) / step) * step
     values = _cumulated(np.rint(values[:, :1] / step) * step, rises)
-    return replace(shape, values=values, other=None if other is None else np.rint(other / step) * step)
+    return shape.with_values(values, np.rint(shape.states / step) * step)

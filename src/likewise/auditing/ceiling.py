@@ -11,6 +11,7 @@ from likewise._fit_validation import check_labels
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import checking
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.distance import NULLABLE
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.cutting_planes import IncrementalProgram, PairProgram
 from likewise.pairs.points import Points
@@ -94,7 +95,8 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     np.add.at(tally, (groups.of_row, codes), 1.0)
     distinct = points.take(groups.first)
 
-    triangle = not (weights.scales[points.nullable] > 0).any()  # only missing numbers break the inequality
+    # Only numbers that may be blank, or special codes, break the inequality.
+    triangle = not (weights.scales[points.kinds[: points.n_columns] == NULLABLE] > 0).any()
     if len(classes) == 2 and triangle and points.splits is not None:
         total, n_rounds, n_constraints = _two_classes(distinct, tally)
     else:

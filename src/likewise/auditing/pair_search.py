@@ -128,7 +128,7 @@ class PairEvaluator:
     def _measured(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
         """Differences and distances of all pairs in each group of `m`; shape (n_groups, n_pairs) each."""
         metric = self.space.metric
-        if metric.tables or not metric.has_parts:
+        if metric.tables or metric.special or not metric.has_parts:
             members = np.arange(len(outputs)).reshape(-1, m)
             a, b = (members[:, which].ravel() for which in np.triu_indices(m, 1))
             difference = np.abs(outputs[a] - outputs[b]).sum(axis=1)

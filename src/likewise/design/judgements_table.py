@@ -165,6 +165,7 @@ def _mean_features(people: People, names: Sequence[Any], kinds: Sequence[str], g
 
 def _read_within(start: Metric, X: Any) -> tuple[People, Any]:
     given, people = start.read(X)
+    given.refuse_special("learn_metric")
     if not given.has_parts or people.encoder.mixes_features:
         raise InvalidInputError(f"start must have a weight per column; got {short_repr(start)}.")
     if start.p != 1:

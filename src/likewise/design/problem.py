@@ -63,6 +63,7 @@ class DesignProblem:
             raise InvalidInputError("sample_weight must leave people of two classes; all but one have the weight 0.")
         columns = metric.bind(people.encoder)
         columns.check_people(people)
+        columns.refuse_special("design_metric")
         target = model.loss_of(y, people).target
         counts = np.ones(len(people)) if weights is None else weights
         seen = people.rows[:, columns.matters]

@@ -20,7 +20,16 @@ from likewise._guarantee_warnings import warn_if_ineffective, warn_if_vacuous
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_rules
-from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
+from likewise.additive.binning import (
+    MOST_VALUES,
+    Part,
+    blocks_of,
+    fill,
+    intercept,
+    knot_sample,
+    plan_column,
+    slot_shares,
+)
 from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.objective import Loss, Objective
@@ -61,6 +70,8 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         if not isinstance(encoder, ArrayEncoder) or all(isinstance(name, str) for name in names):
             model.feature_names_in_ = np.array(names, dtype=object)  # as scikit-learn, which takes text only
         bound = metric.bind(encoder)
+        if n > MOST_VALUES:  # the ends of a column are known only with its codes
+            bound.refuse_special(f"Dask DataFrames of more than {MOST_VALUES:,} rows")
         sample = bound.read(partitions.rows_at(knot_sample(n), names))
         ends = People.read(digest[names], encoder)
         options, plan = FitOptions.read(model), Plan.of(bound, model.monotone, model.link_name)

@@ -1,9 +1,10 @@
 """The distance between people, from the parts of a bound metric: the one formula in Python.
 
-``D(a, b) = || s_i |a_i - b_i| ||_p  +  sum of m_i  +  sum of t_c(a_c, b_c)``
+``D(a, b) = || s_i |a_i - b_i| ||_p  +  sum of m_i(a_i, b_i)  +  sum of t_c(a_c, b_c)``
 
-The norm is over the numbers that both have, the first sum over the numbers that exactly one of them has, and the second
-over the columns of codes. `likewise.pairs.kernels` has the same operations compiled, in the same order: same bits.
+The norm is over the numbers that both have, the first sum over columns in which one has none (blanks and special codes,
+`likewise.kernel.metric.States`), and the second over the columns of codes. `likewise.pairs.kernels` has the same
+operations compiled, in the same order: same bits.
 """
 
 from __future__ import annotations
@@ -31,13 +32,16 @@ def distances(metric: BoundMetric, a: FloatArray, b: FloatArray, caps: FloatArra
 
     `caps` are the largest terms of single columns of numbers, in the order of the columns.
     """
-    own, others = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
+    own, others = np.moveaxis(metric.numbers(a), -1, 0), np.moveaxis(metric.numbers(b), -1, 0)
     kinds, scales = np.where(metric.is_number, NULLABLE, CODE).astype(np.int8), metric.scales.copy()
     scales[list(metric.tables)] = 0.0
     everything = np.full(np.broadcast_shapes(own.shape[1:], others.shape[1:]), np.inf)
     out = column_distances(own, others, kinds, scales, metric.p, everything, caps)
     for i in np.flatnonzero(metric.is_number & (metric.missing > 0)).tolist():
-        out += metric.missing[i] * (np.isnan(own[i]) != np.isnan(others[i]))
+        if i not in metric.special:
+            out += metric.missing[i] * (np.isnan(own[i]) != np.isnan(others[i]))
+    for i in metric.special:
+        out += state_gaps(metric, i, a[..., i], b[..., i])
     for i in metric.tables:
         out += metric.scales[i] * category_gaps(metric, i, own[i], others[i])
     return out
@@ -106,13 +110,15 @@ def _raised(
 
 def terms(metric: BoundMetric, a: FloatArray, b: FloatArray) -> FloatArray:
     """What each column adds, shape (..., n_columns): numbers that both have inside the norm, all else beside it."""
-    out = np.abs(a - b)
+    out = np.abs(metric.numbers(a) - metric.numbers(b))
     for i in np.flatnonzero(~metric.is_number):
         out[..., i] = category_gaps(metric, int(i), a[..., i], b[..., i])
     out *= metric.scales
     unknown = np.isnan(out)
     if unknown.any():
         blanks = (np.isnan(a) != np.isnan(b)) * np.nan_to_num(metric.missing)
+        for column in metric.special:
+            blanks[..., column] = state_gaps(metric, column, a[..., column], b[..., column])
         out = np.where(unknown, blanks, out)
     return out
 
@@ -132,6 +138,12 @@ def category_gaps(metric: BoundMetric, column: int, a: FloatArray, b: FloatArray
         return np.asarray(a != b, dtype=np.float64)
     # `UNSEEN` is -1, the last entry.
     return np.asarray(metric.tables[column][a.astype(np.int64), b.astype(np.int64)])
+
+
+def state_gaps(metric: BoundMetric, column: int, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Distance between the states of a column with special codes; 0 between two numbers."""
+    states = metric.states[column]
+    return np.asarray(states.table[states.of(a), states.of(b)])
 
 
 def root(weights: FloatArray, p: float) -> FloatArray:

@@ -5,7 +5,7 @@ Classes here are data. What they claim is checked by `likewise.kernel.rules`; al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -37,6 +37,8 @@ class Shape(Frozen):
         For a missing number, or a category that was not seen; None where a number may not be missing.
     shares : ndarray of shape (n_knots or n_levels,), or None
         Share of the training data at each knot or category; None if it is not known.
+    special : ndarray of shape (n_functions, n_codes), or None
+        For the special codes of the column, in the order of `BoundMetric.states`; None if it has none.
     """
 
     column: int
@@ -44,11 +46,24 @@ class Shape(Frozen):
     values: FloatArray
     other: FloatArray | None
     shares: FloatArray | None = None
+    special: FloatArray | None = None
+
+    @property
+    def states(self) -> FloatArray:
+        """What is no number at a knot, nor a known category: `other`, then `special`; (n_functions, n_states)."""
+        blank = [] if self.other is None else [self.other]
+        return np.column_stack([self.values[:, :0], *blank, *([] if self.special is None else [self.special])])
 
     @property
     def all_values(self) -> FloatArray:
-        """All values at knots, categories and for `other`; the rest lie between them."""
-        return self.values if self.other is None else np.column_stack([self.values, self.other])
+        """All values at knots, of categories, and of states; the rest lie between them."""
+        return np.column_stack([self.values, self.states])
+
+    def with_values(self, values: FloatArray, states: FloatArray) -> Shape:
+        """The same with other values."""
+        split = 0 if self.other is None else 1
+        other, special = states[:, 0] if split else None, None if self.special is None else states[:, split:]
+        return replace(self, values=values, other=other, special=special)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +92,8 @@ class SumOfShapes(Frozen):
         If it is at most 1, the score moves by at most ``unit * D`` between any two people (p = 1): no slope exceeds
         ``unit`` times the column's scale; the range of a category's levels is at most ``unit`` times its weight, or,
         with a table of distances, no two levels differ by more than ``unit`` times theirs; and no number's value is
-        further from that of a missing one than ``unit`` times the weight of absence.
+        further from that of a blank or a special code, and no two of these are further apart, than ``unit`` times
+        their distance.
         """
         used = [np.zeros(len(self.intercepts))]
         for shape in self.shapes:
@@ -88,9 +104,12 @@ class SumOfShapes(Frozen):
             # Divided twice, as the product of a scale and a gap may underflow.
             slopes = _ratio(_ratio(np.abs(np.diff(shape.values, axis=1)), np.diff(shape.knots)), scale)
             used.append(slopes.max(axis=1, initial=0.0) * _UP)
-            if shape.other is not None:
-                apart = np.abs(shape.values - shape.other[:, None]).max(axis=1)
-                used.append(_ratio(apart, unit * self.metric.missing[shape.column]))
+            if (states := shape.states).size:
+                table = unit * self.metric.states[shape.column].table
+                apart = np.abs(shape.values[:, :, None] - states[:, None, :]).max(axis=1)
+                used.append(_ratio(apart, table[0, 1:]).max(axis=1))
+                between = np.abs(states[:, :, None] - states[:, None, :])
+                used.append(_ratio(between, table[1:, 1:]).max(axis=(1, 2)))
         return np.asarray(np.max(used, axis=0))
 
 

@@ -10,23 +10,55 @@ from typing import Any
 import numpy as np
 
 from likewise._frozen import Frozen
-from likewise._typing import BoolArray, FloatArray
+from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError, InvalidTypeError, LikewiseError
 from likewise.kernel import distance
 from likewise.kernel.columns import CategoricalColumn, json_value
-from likewise.kernel.schema import Encoder, People
+from likewise.kernel.schema import Encoder, People, is_amount
 
 Between = Callable[[People, People], FloatArray]
 
 _SEAL = object()
 
 
+@dataclass(frozen=True, eq=False)
+class States(Frozen):
+    """What a column of numbers may hold beside numbers: a blank, and special codes such as -99, "no file".
+
+    A state is equally far from every number; of two different states, the one that is further from numbers says how
+    far. Then ``D(s, s') <= D(s, x) + D(x, s')``, and the distances are sums of mismatches (nested blocks).
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_states,)
+        NaN, if the number may be blank; then the special codes, ascending.
+    costs : ndarray of shape (n_states,)
+        Distance between each state and any number.
+    """
+
+    values: FloatArray
+    costs: FloatArray
+
+    @cached_property
+    def table(self) -> FloatArray:
+        """Distances between numbers (first) and the states, shape (n_states + 1, n_states + 1)."""
+        costs = np.append(0.0, self.costs)
+        return np.asarray(np.maximum(costs[:, None], costs) * ~np.eye(len(costs), dtype=bool))
+
+    def of(self, numbers: FloatArray) -> IntArray:
+        """0 for numbers, else 1 + the position of the state."""
+        found = np.zeros(np.shape(numbers), dtype=np.int64)
+        for k, value in enumerate(self.values.tolist(), 1):
+            found[np.isnan(numbers) if np.isnan(value) else numbers == value] = k
+        return found
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundMetric(Frozen):
     """What a metric says about the columns of one schema; made by `Metric.bind` alone.
 
-    ``D(a, b) = ||scales * |a - b| ||_p`` over the numbers that both have, plus ``missing`` where exactly one number is
-    missing, plus ``scales`` where two categories differ (times their share in `tables`, if the column has one). A
+    ``D(a, b) = ||scales * |a - b| ||_p`` over the numbers that both have, plus the distance of their `states` where one
+    has no number, plus ``scales`` where two categories differ (times their share in `tables`, if the column has one). A
     function of two people has no such parts: it is called as it is, and asking for its weights raises.
 
     A file holds the description and the schema; whoever loads it binds them again.
@@ -44,6 +76,8 @@ class BoundMetric(Frozen):
     tables : mapping from column to ndarray of shape (n_codes + 1, n_codes + 1)
         Share of the weight between any two codes of a categorical column, the last one for unseen categories; 1
         between all that differ in columns without a table.
+    special : mapping from column to mapping from special code to its distance from numbers
+        Of columns of positive weight.
     function : callable, or None
         Distances between people: row by row, or from one to all.
     """
@@ -54,6 +88,7 @@ class BoundMetric(Frozen):
     missing: FloatArray
     p: float
     tables: Mapping[int, FloatArray]
+    special: Mapping[int, Mapping[float, float]]
     function: Between | None
     seal: InitVar[object]
 
@@ -123,6 +158,30 @@ class BoundMetric(Frozen):
         """Which columns have a positive weight."""
         return np.asarray(self.weights > 0)
 
+    @cached_property
+    def states(self) -> Mapping[int, States]:
+        """States of the columns whose number may be blank, or a special code."""
+        found = {}
+        for i in np.flatnonzero(self.is_number).tolist():
+            known = {} if np.isnan(self.missing[i]) else {np.nan: float(self.missing[i])}
+            known |= dict(sorted(self.special.get(i, {}).items()))
+            if known:
+                found[i] = States(np.array([*known]), np.array([*known.values()]))
+        return found
+
+    def codes(self, column: int) -> FloatArray:
+        """Special codes of a column, ascending."""
+        return np.array(sorted(self.special.get(column, ())), dtype=np.float64)
+
+    def numbers(self, rows: FloatArray) -> FloatArray:
+        """Encoded people with NaN for special codes, which are no numbers."""
+        if not self.special:
+            return rows
+        out = rows.copy()
+        for i in self.special:
+            out[..., i][self.states[i].of(rows[..., i]) > 0] = np.nan
+        return out
+
     @property
     def allows_missing(self) -> bool:
         """Whether numbers may be missing in a column of positive weight."""
@@ -136,12 +195,14 @@ class BoundMetric(Frozen):
         return float(self.scales[column] * table[~np.eye(len(table), dtype=bool)].min())
 
     def caps_at(self, factor: float) -> bool:
-        """Whether a category or a blank, `factor` times as far, would be further than 1, the largest difference."""
-        apart = np.where(self.is_number, self.missing, np.zeros(1) if self.given is None else self.given)
-        return bool((apart * factor > 1).any())
+        """Whether a category or a state, `factor` times as far, would be further than 1, the largest difference."""
+        apart = [*np.where(self.is_number, self.missing, np.zeros(1) if self.given is None else self.given)]
+        apart += [cost for costs in self.special.values() for cost in costs.values()]
+        return bool((np.array(apart) * factor > 1).any())
 
     def refuse_tables(self, method: str) -> None:
-        """Raise if a column of positive weight has distances between its categories."""
+        """Raise if a column of positive weight has distances between its categories, or special codes."""
+        self.refuse_special(method)
         for i in self.tables:
             if self.matters[i]:
                 raise InvalidInputError(
@@ -150,12 +211,20 @@ class BoundMetric(Frozen):
                     f"categories, {self.nearest_categories(i):.4g}, in their place: that is stricter."
                 )
 
+    def refuse_special(self, method: str) -> None:
+        """Raise if a column of positive weight has special codes."""
+        for i in self.special:
+            raise InvalidInputError(
+                f"metric must have no special codes for {method}; {self.schema.names[i]!r} has {[*self.special[i]]}. "
+                "Use an additive or projected model, or make them blank, with a weight in `missing`."
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """The schema, weights and tables for JSON: all that another reader needs to compute D.
 
         ``"p"`` may be ``"inf"``, and ``"missing"`` is null where missing numbers are refused. ``"distances"`` are
         shares of the weight between ``"categories"``, in their order, then a missing one (if the column has it), and
-        unseen ones last.
+        unseen ones last. ``"special"`` are codes with their distance from numbers.
 
         Examples
         --------
@@ -175,6 +244,8 @@ class BoundMetric(Frozen):
             if i in self.tables and isinstance(column, CategoricalColumn):
                 entry["distances"] = self.tables[i].tolist()
                 entry["categories"] = [json_value(level) for level in column.levels]
+            if i in self.special:
+                entry["special"] = [{"value": code, "weight": cost} for code, cost in sorted(self.special[i].items())]
             if self.is_number[i] and column.categories is not None:
                 entry["order"] = [json_value(level) for level in column.categories]
             columns.append(entry)
@@ -241,13 +312,14 @@ def bind(
     p: float,
     missing: FloatArray | None = None,
     tables: Mapping[int, FloatArray] | None = None,
+    special: Mapping[int, Mapping[float, float]] | None = None,
     function: Between | None = None,
 ) -> BoundMetric:
     """Bind what a metric says to the columns of a schema; for the `bind` methods of metrics.
 
     `missing` are NaN where missing numbers are refused, which is the default; a function takes them as they are.
     """
-    n, tables = len(schema.names), dict(tables or {})
+    n, tables, special = len(schema.names), dict(tables or {}), dict(special or {})
     if missing is None:
         missing = np.full(n, np.nan if function is None else 0.0)
     if (weights is None) == (function is None):
@@ -262,4 +334,11 @@ def bind(
                 f"The distances between categories of {schema.names[i]!r} must be symmetric shares between 0 and 1, "
                 "and 0 on the diagonal. Correct them."
             )
-    return BoundMetric(schema, description, weights, missing, p, tables, function, _SEAL)
+    for i, codes in special.items():
+        column, sizes = schema.columns[i], np.array([[code, cost] for code, cost in codes.items()])
+        if not np.isfinite(sizes).all() or (sizes[:, 1] <= 0).any() or not is_amount(column):
+            raise InvalidInputError(
+                f"The special codes of {schema.names[i]!r} must be finite numbers of a numeric column, with positive "
+                f"distances from the others; got {dict(codes)}. Correct them."
+            )
+    return BoundMetric(schema, description, weights, missing, p, tables, special, function, _SEAL)

@@ -97,14 +97,17 @@ def shapes(
 
 
 def _check_shape(shape: Shape, metric: BoundMetric, n_functions: int) -> None:
-    """The form of a shape: a value for each knot or code, finite, and one for a blank where there may be one."""
+    """The form of a shape: a value for each knot or code, finite, and one for each state that the metric knows."""
     i, n_columns = shape.column, len(metric.is_number)
     _need(0 <= i < n_columns, f"the card reads column {i} of {n_columns}.")
-    name, parts = metric.schema.names[i], [shape.values, *([] if shape.other is None else [shape.other])]
+    name = metric.schema.names[i]
+    parts = [part for part in (shape.values, shape.other, shape.special) if part is not None]
     _need(
         all(np.isfinite(part).all() and len(part) == n_functions for part in parts),
         f"{name!r} has a value that is not finite.",
     )
+    n_special = 0 if shape.special is None else shape.special.shape[1]
+    _need(n_special == len(metric.codes(i)), f"{name!r} has {n_special} special codes, not those of the metric.")
     _need((shape.knots is not None) == metric.is_number[i], f"{name!r} is not the kind of column it is in the metric.")
     if shape.knots is None:
         codes = shape.values.shape[1] + 1
@@ -367,5 +370,6 @@ def reread(guarantee: Guarantee, schema: Encoder) -> Guarantee:
     # Directions of a linear map are multiplied out anew, and rounded.
     same = np.allclose(own.scales[at], other.scales, rtol=_MAP_ROUNDING, atol=0)
     same &= np.array_equal(own.missing[at], other.missing, equal_nan=True)
+    same &= [own.special.get(i) for i in at] == [other.special.get(i) for i in range(len(at))]
     _need(same and own.p == other.p, "the columns cost something else in another order.")
     return replace(guarantee, bound_metric=other, seal=SEAL)

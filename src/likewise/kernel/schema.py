@@ -267,7 +267,7 @@ class TableEncoder(Encoder):
     @property
     def is_plain(self) -> bool:
         """Whether all columns are numbers."""
-        return all(_is_amount(column) for column in self.columns)
+        return all(is_amount(column) for column in self.columns)
 
     def as_table(self, X: Any, name: str = "X") -> pd.DataFrame:
         """A DataFrame with the learned columns, in their order.
@@ -282,7 +282,7 @@ class TableEncoder(Encoder):
         kinds: dict[Any, Any] = dict(zip(frame.columns, frame.dtypes.array, strict=True))
         boxed = [column for column in self.columns if kinds.get(column.name) == np.dtype(object)]
         plain: dict[Any, Any] = {
-            column.name: column.encode(frame[column.name]) for column in boxed if _is_amount(column)
+            column.name: column.encode(frame[column.name]) for column in boxed if is_amount(column)
         }
         plain |= {
             column.name: canonical_texts(frame[column.name])
@@ -342,7 +342,7 @@ class TableEncoder(Encoder):
         return replace(self, columns=tuple(columns))
 
 
-def _is_amount(column: NumericColumn | CategoricalColumn) -> bool:
+def is_amount(column: NumericColumn | CategoricalColumn) -> bool:
     """Whether a column holds numbers rather than (ordered) categories."""
     return isinstance(column, NumericColumn) and column.categories is None
 

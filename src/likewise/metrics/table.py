@@ -12,7 +12,7 @@ import pandas as pd
 
 from likewise._fit_validation import read_training_table
 from likewise._typing import FloatArray
-from likewise._validation import SMALLEST, short_repr
+from likewise._validation import LARGEST, SMALLEST, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import NumericColumn, canonical_category
 from likewise.kernel.metric import BoundMetric, bind
@@ -58,6 +58,10 @@ class TableMetric(Metric):
         one who does not. "category" is 1 for every numeric column. In a column of weight 0, a missing number adds
         nothing to the distance; its weight here is kept for when the column's weight is raised. By the triangle
         inequality a column can make a difference of at most twice its missing weight.
+    special : mapping from numeric column to ``{code: weight}``, optional
+        Values that are no numbers but stand for something, such as -99 for "no file at the bureau", each with the
+        distance (above 0, at most 1) between a person who has it and one who has a number. Between two codes, or a code
+        and a blank, the distance is the larger of their two. Every other value of the column is a number.
     units : mapping from column to str, optional
         Shown in tables and reports: "$", "$1000 a year", "years", "ratio" (0.01 is a percentage point). Count
         columns use "step", or name one item, such as "1 card", and are described per step.
@@ -114,6 +118,7 @@ class TableMetric(Metric):
     numeric: Mapping[Any, float]
     categorical: Mapping[Any, float]
     missing: Mapping[Any, float]
+    special: Mapping[Any, Mapping[float, float]]
     units: Mapping[Any, str]
     order: Mapping[Any, tuple[Any, ...]]
     groups: Mapping[Any, Any]
@@ -127,6 +132,7 @@ class TableMetric(Metric):
         p: float = 1,
         *,
         missing: Literal["refuse", "category"] | Mapping[Any, float] = "refuse",
+        special: Mapping[Any, Mapping[float, float]] | None = None,
         units: Mapping[Any, str] | None = None,
         order: Mapping[Any, Sequence[Any]] | None = None,
         groups: Mapping[Any, Any] | None = None,
@@ -153,10 +159,12 @@ class TableMetric(Metric):
         self.numeric = MappingProxyType({name: float(weight) for name, weight in numeric.items()})
         self.categorical = _shares("categorical", categorical)
         self.missing = _shares("missing", self._missing_weights(missing))
+        self.special = MappingProxyType({n: _codes(n, each) for n, each in _mapping("special", special).items()})
         self._hidden = tuple(n for n, weight in (*self.numeric.items(), *self.categorical.items()) if not weight)
         units = _mapping("units", units)
         for kind, names in (
             ("missing", [n for n in self.missing if n not in numeric]),
+            ("special", [n for n in self.special if n not in numeric]),
             ("units", _others(units, self)),
         ):
             if names:
@@ -179,6 +187,9 @@ class TableMetric(Metric):
                 if name not in columns:
                     section = "numeric" if kind == "order" else "categorical"
                     raise InvalidInputError(f"{kind} must name columns under {section}; {name!r} is not among them.")
+        both = [name for name in self.special if name in given["order"]]
+        if both:
+            raise InvalidInputError(f"A column has special codes, or an order of categories; {both[0]!r} has both.")
         both = [name for name in given["groups"] if name in given["distances"]]
         if both:
             raise InvalidInputError(f"A column must have groups or distances; {both[0]!r} is given both.")
@@ -203,6 +214,7 @@ class TableMetric(Metric):
         categorical: Mapping[Any, float] | None = None,
         *,
         missing: Literal["refuse", "category"] | Mapping[Any, float] = "refuse",
+        special: Mapping[Any, Mapping[float, float]] | None = None,
         units: Mapping[Any, str] | None = None,
         order: Mapping[Any, Sequence[Any]] | None = None,
         groups: Mapping[Any, Any] | None = None,
@@ -220,8 +232,8 @@ class TableMetric(Metric):
             ``{"balance": (0.05, 1000)}`` lets 1,000 units change the odds by 5%; without an amount, one unit.
         categorical : mapping from column to share
             By which any two different values may change the odds, or the two furthest apart by `groups` or `distances`.
-        missing, units, order, groups, distances, zero_reasons
-            As for `TableMetric`; `missing` in shares of odds as well. One step of an `order` is a unit.
+        missing, special, units, order, groups, distances, zero_reasons
+            As for `TableMetric`; `missing` and `special` in shares of odds as well. One step of an `order` is a unit.
 
         Examples
         --------
@@ -238,15 +250,20 @@ class TableMetric(Metric):
         if not isinstance(missing, str):
             missing = {n: _share_of_odds(change, n) for n, change in _mapping("missing", missing).items()}
         shapes: dict[str, Any] = {"order": order, "groups": groups, "distances": distances}
+        shapes["special"] = {
+            name: {code: _share_of_odds(change, name) for code, change in _mapping(name, codes).items()}
+            for name, codes in _mapping("special", special).items()
+        }
         return cls(weights, mismatch, missing=missing, units=units, zero_reasons=zero_reasons, **shapes)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Weights, p, missing weights, units, the order, groups and distances of categories, and reasons of zeros."""
+        """Weights, p, blanks, special codes, units, the order, groups and distances of categories, and reasons of 0."""
         return {
             "numeric": dict(self.numeric),
             "categorical": dict(self.categorical),
             "p": self.p,
             "missing": dict(self.missing) or "refuse",
+            "special": {name: dict(codes) for name, codes in self.special.items()},
             "units": dict(self.units),
             "order": {name: list(listed) for name, listed in self.order.items()},
             "groups": dict(self.groups),
@@ -292,8 +309,8 @@ class TableMetric(Metric):
 
     @property
     def obeys_triangle(self) -> bool:
-        """False if a number of positive weight may be missing: a missing one is equally far from all values."""
-        return not any(self.numeric[name] > 0 for name in self.missing)
+        """False if a number of positive weight may be missing, or special: such a state is equally far from all."""
+        return not any(self.numeric[name] > 0 for name in (*self.missing, *self.special))
 
     def encoder(self, *people: Any) -> TableEncoder:
         """Learn names, categories and their order from tables; columns of weight 0 may be absent."""
@@ -323,6 +340,7 @@ class TableMetric(Metric):
             p=self.p,
             missing=np.array([self._absence(name) for name in names]),
             tables={i: self._table(name, schema.columns[i]) for i, name in enumerate(names) if self._has_table(name)},
+            special={i: self.special[name] for i, name in enumerate(names) if name in self.special and weights[name]},
         )
 
     def _has_table(self, name: Any) -> bool:
@@ -349,7 +367,7 @@ class TableMetric(Metric):
     def scaled(self, factor: float) -> TableMetric:
         """Return the metric whose distances are `factor` times as large.
 
-        Between any two categories, and between a number and a blank, the distance is capped at 1.
+        Between any two categories, and between a number and a blank or a special code, the distance is capped at 1.
         """
         numbers = self._numbers.scaled(factor)
         loose = {name: weight * factor for name, weight in self.categorical.items() if weight * factor > 1}
@@ -366,6 +384,7 @@ class TableMetric(Metric):
             numeric=dict(zip(self.numeric, numbers.weights.tolist(), strict=False)) if self.numeric else {},
             categorical={name: min(1.0, weight * factor) for name, weight in self.categorical.items()},
             missing={name: min(1.0, weight * factor) for name, weight in self.missing.items()} or "refuse",
+            special=self._each_code(lambda weight: min(1.0, weight * factor)),
         )
 
     def rounded(self) -> TableMetric:
@@ -389,7 +408,12 @@ class TableMetric(Metric):
         categorical, missing = (
             {name: round_share(weight) for name, weight in part.items()} for part in (self.categorical, self.missing)
         )
-        return self.with_params(numeric=numeric, categorical=categorical, missing=missing or "refuse")
+        special = self._each_code(round_share)
+        return self.with_params(numeric=numeric, categorical=categorical, missing=missing or "refuse", special=special)
+
+    def _each_code(self, change: Callable[[float], float]) -> dict[Any, dict[float, float]]:
+        """Special codes with other weights."""
+        return {name: {code: change(weight) for code, weight in codes.items()} for name, codes in self.special.items()}
 
     def describe(self) -> pd.DataFrame:
         """Exchange rates: per column, its weight and the difference worth one percentage point.
@@ -425,9 +449,11 @@ class TableMetric(Metric):
         return in_points(weight) if nearest == 1 else f"{100 * nearest * weight:.3g} to {in_points(weight)}"
 
     def notes(self) -> str:
-        """The exponent, what one point is, and the weights of missing numbers."""
+        """The exponent, what one point is, and the weights of missing numbers and special codes."""
         absent = ", ".join(f"{name}={weight:.6g}" for name, weight in self._absent.items())
-        return super().notes() + (f" Between a number and a missing one: {absent}." if absent else "")
+        special = ", ".join(f"{name} {code:g}={weight:.6g}" for name, code, weight in self._codes)
+        notes = super().notes() + (f" Between a number and a missing one: {absent}." if absent else "")
+        return notes + (f" Between a number and a special code: {special}." if special else "")
 
     def __getstate__(self) -> dict[str, Any]:
         return self.get_params()
@@ -439,6 +465,13 @@ class TableMetric(Metric):
     def _absent(self) -> dict[Any, float]:
         """Weights of missing numbers that count."""
         return {name: weight for name, weight in self.missing.items() if self.numeric[name]}
+
+    @property
+    def _codes(self) -> list[tuple[Any, float, float]]:
+        """Column, code and weight of the special codes that count."""
+        return [
+            (n, code, weight) for n, each in self.special.items() if self.numeric[n] for code, weight in each.items()
+        ]
 
     def in_words(self, written: Callable[[float], str] = in_points) -> str:
         """What the distance between two people is, with all columns; `written` shows a distance in its unit.
@@ -464,11 +497,14 @@ class TableMetric(Metric):
                 most = "at most " if self._has_table(name) else ""
                 parts.append(f"{most}{written(weight)} between two values of {name}")
         parts += [f"{written(w)} between a number and a blank in {name}" for name, w in self._absent.items() if w]
+        parts += [f"{written(w)} between a number and {code:g} in {name}" for name, code, w in self._codes]
         return ", plus ".join(parts) or "0 for everybody"
 
     def __repr__(self) -> str:
         weights, mismatch, absent = map(_shown, (self.numeric, self.categorical, self._absent))
+        special = shortened([f"{name} {code:g}={weight:.6g}" for name, code, weight in self._codes])
         named: list[tuple[str, str]] = [("numeric", weights), ("mismatch", mismatch), ("missing", absent)]
+        named += [("special", special)]
         named += [
             (kind, shortened([str(name) for name in part]))
             for kind, part in (("order", self.order), ("groups", self.groups), ("distances", self.distances))
@@ -479,7 +515,7 @@ class TableMetric(Metric):
         absent = {name: weight for name, weight in self.missing.items() if self.numeric[name]}
         weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, absent))
         shapes = frozenset((name, _key_of(shape)) for name, shape in self._shapes.items() if self._has_table(name))
-        return (*weights, self.p, frozenset(self.order.items()), shapes)
+        return (*weights, frozenset(self._codes), self.p, frozenset(self.order.items()), shapes)
 
     def _missing_weights(self, missing: Any) -> dict[Any, float]:
         if isinstance(missing, str):
@@ -560,6 +596,22 @@ def _shares(name: str, weights: dict[Any, Any]) -> Mapping[Any, float]:
                 f"{weight!r} for {column!r}. Use 0 for a column that must not matter."
             )
     return MappingProxyType({column: float(weight) for column, weight in weights.items()})
+
+
+def _codes(column: Any, codes: Any) -> Mapping[float, float]:
+    """Special codes of a column, ascending, with their weights."""
+    code: Any
+    for code, weight in _shares("special", _mapping("special", codes)).items():
+        if isinstance(code, bool) or not isinstance(code, (int, float, np.number)) or not abs(code) <= LARGEST:
+            raise InvalidInputError(
+                f"special codes must be numbers, such as -99; got {short_repr(code)} for {column!r}."
+            )
+        if not weight:
+            raise InvalidInputError(
+                f"special weights must be above 0; got 0 for {code!r} of {column!r}. Give the code a positive distance "
+                "from numbers, or the whole column the weight 0."
+            )
+    return MappingProxyType({float(code): float(weight) for code, weight in sorted(dict(codes).items())})
 
 
 def _others(names: Mapping[Any, Any], metric: TableMetric) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -99,7 +99,7 @@ class Layout(Frozen):
     """Columns of points: those of the people, then marks of missing numbers, then blocks of categories.
 
     Marks and blocks are codes. Blocks stand for the codes of a column whose table of distances is a sum of mismatches
-    (`splits_of`).
+    (`splits_of`), and for the states of a number that may be a special code, which is no number here (NaN).
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Layout(Frozen):
     def kinds(self) -> Kinds:
         """Kind of each column."""
         kinds = np.where(self.is_number, NUMBER, CODE).astype(np.int8)
-        kinds[self.nullable] = NULLABLE
+        kinds[[*self.nullable, *self.special]] = NULLABLE
         return np.append(kinds, np.full(len(self.nullable) + len(self.splits or ()), CODE, np.int8))
 
     @cached_property
@@ -132,8 +132,15 @@ class Layout(Frozen):
         if self.metric is None:
             raise InvalidTypeError("Points that were made without a metric have no scales.")
         scales = self.metric.scales.copy()
-        scales[[i for i, *_ in self.splits or ()]] = 0.0  # the blocks count in place of the codes
-        return np.concatenate([scales, self.metric.missing[self.nullable], [scale for *_, scale in self.splits or ()]])
+        # The blocks count in place of the codes, and of the marks.
+        scales[[i for i, *_ in self.splits or () if not self.is_number[i]]] = 0.0
+        marks = np.where(np.isin(self.nullable, [*self.special]), 0.0, self.metric.missing[self.nullable])
+        return np.concatenate([scales, marks, [scale for *_, scale in self.splits or ()]])
+
+    @property
+    def special(self) -> Mapping[int, Mapping[float, float]]:
+        """Special codes of the metric, by column."""
+        return {} if self.metric is None else self.metric.special
 
     @property
     def n_columns(self) -> int:
@@ -148,8 +155,13 @@ class Layout(Frozen):
 
     def rows(self, people: People) -> FloatArray:
         """People as rows of points."""
-        rows = people.rows
-        blocks = [codes[rows[:, i].astype(np.int64)] for i, codes, _ in self.splits or ()]
+        rows, metric = people.rows, self.metric
+        codes = {
+            i: rows[:, i] if metric is None or i not in metric.special else metric.states[i].of(rows[:, i])
+            for i, *_ in self.splits or ()
+        }
+        blocks = [block[codes[i].astype(np.int64)] for i, block, _ in self.splits or ()]
+        rows = rows if metric is None else metric.numbers(rows)
         return np.column_stack([rows, np.isnan(rows[:, self.nullable]).astype(np.float64), *blocks])
 
 
@@ -246,10 +258,14 @@ def splits_of(metric: BoundMetric) -> Splits | None:
 
     None for a function, or if a table is not such a sum (`partitions`), so that every pair has to be compared.
     """
-    nested = {i: partitions(table) for i, table in metric.tables.items()}
-    if None in nested.values() or not metric.has_parts:
+    if not metric.has_parts:
         return None
-    return [(i, blocks, share * float(metric.scales[i])) for i, each in nested.items() for blocks, share in each or ()]
+    tables = [(i, table, float(metric.scales[i])) for i, table in metric.tables.items()]
+    tables += [(i, metric.states[i].table, 1.0) for i in metric.special]
+    nested = [(i, partitions(table), scale) for i, table, scale in tables]
+    if any(blocks is None for _, blocks, _ in nested):
+        return None
+    return [(i, blocks, share * scale) for i, each, scale in nested for blocks, share in each or ()]
 
 
 def gaps_between(A: FloatArray, B: FloatArray, kinds: Kinds) -> FloatArray:

@@ -26,15 +26,15 @@ _N_ROUNDS = 20  # approximate envelope evaluations per projection
 
 
 def caps(weights: BoundMetric) -> FloatArray:
-    """Largest term of each column for which missing numbers satisfy the triangle inequality.
+    """Largest term of each column for which missing numbers and special codes satisfy the triangle inequality.
 
     Two people with a number are each at distance ``m`` from one who misses it, so any model within the metric keeps
-    them within ``2 m``. With
+    them within ``2 m``; with special codes, m is the distance of the nearest of these states. With
 
     ``D'(x, x') = || min(s_i |x_i - x'_i|, 2 m_i) ||_p`` over the numbers that both have, the rest as in D,
 
     D' <= D satisfies the triangle inequality for every p, and for p = 1 a model is within D if and only if it is within
-    D' (`docs/theory.md` §13). Columns without missing numbers, and categories, have no cap.
+    D' (`docs/theory.md` §13). Columns without such states, and categories, have no cap.
 
     Examples
     --------
@@ -44,7 +44,10 @@ def caps(weights: BoundMetric) -> FloatArray:
     >>> caps(metric.bind(metric.encoder(pd.DataFrame({"age": [30], "income": [1]})))).tolist()
     [0.4, inf]
     """
-    return np.where(weights.is_number & ~np.isnan(weights.missing), 2 * weights.missing, np.inf)
+    found = np.full(len(weights.is_number), np.inf)
+    for i, states in weights.states.items():
+        found[i] = 2 * states.costs.min()
+    return found
 
 
 class EnvelopeBounds(NamedTuple):

@@ -283,7 +283,7 @@ def _drawn_numbers(panel: Panel, y: Callable[[float], float], unit: str) -> dict
         "line": "M" + "L".join(line),
         "held": held,
         "ends": names,
-        "missing": None if panel.missing is None else (y(panel.missing), round(panel.missing, 4) + 0.0),  # not -0
+        "states": [(name, y(value), round(value, 4) + 0.0) for name, value in panel.states],  # not -0
         "levels": (),
         "unit": unit if unit.startswith("%") and len(unit) > 1 else "",
     }

@@ -337,3 +337,8 @@ def check_table_metric(metric: Metric) -> None:
             "A report needs a metric that takes tables, whose columns people can discuss; got "
             f"{metric!r}. Use TableMetric."
         )
+    if metric.special:
+        raise InvalidInputError(
+            "A report computes distances without special codes; the metric has them for "
+            f"{', '.join(map(str, metric.special))}. Use the scorecard and `audit`, or make these codes blank."
+        )

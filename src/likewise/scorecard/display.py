@@ -13,7 +13,7 @@ from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.additive.scorer import level_names
 from likewise.exceptions import InvalidTypeError
 from likewise.kernel.evidence import Shape
-from likewise.scorecard.tables import allowed_range, allowed_rises, binding_levels
+from likewise.scorecard.tables import allowed_range, allowed_rises, binding_levels, states_of
 
 _MOST_LEVELS = 12
 _NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
@@ -36,8 +36,8 @@ class Panel:
         Whether the metric holds the model back: for each gap between knots, or for each category.
     levels : tuple of str
         Categories in the order of their points, the ends if there are many; those of an order; or none.
-    missing : float or None
-        Points of a missing number.
+    states : list of (str, float)
+        Names and points of what is no number: missing ones, and special codes.
     """
 
     column: str
@@ -47,7 +47,7 @@ class Panel:
     high: FloatArray
     binds: BoolArray
     levels: tuple[str, ...]
-    missing: float | None
+    states: list[tuple[str, float]]
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -91,7 +91,7 @@ def panels_of(model: Any, outcome: Any = None, max_features: int | None = None) 
 
 def height(panels: list[Panel]) -> tuple[float, float]:
     """Limits of the points axis, shared by all panels: they include every point of every column, and 0."""
-    values = [np.append(panel.points, [] if panel.missing is None else panel.missing) for panel in panels]
+    values = [np.append(panel.points, [value for _, value in panel.states]) for panel in panels]
     if not values:
         return -1.0, 1.0
     low, high = min(0.0, *(float(line.min()) for line in values)), max(0.0, *(float(line.max()) for line in values))
@@ -102,11 +102,13 @@ def height(panels: list[Panel]) -> tuple[float, float]:
 def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     assert shape.knots is not None
     points = signs @ shape.values
-    rises = allowed_rises(model._scorer(), shape)
+    scorer = model._scorer()
+    states = states_of(scorer.model.metric, shape.column)
+    rises = allowed_rises(scorer, shape)
     # Knots stand at quantiles, so the middle one is where the middle of the people is.
     at = len(shape.knots) // 2
     reach = np.concatenate([[0.0], np.cumsum(rises)])
-    fan = np.minimum(np.abs(reach - reach[at]), allowed_range(model._scorer(), shape))
+    fan = np.minimum(np.abs(reach - reach[at]), allowed_range(scorer, shape))
     levels = level_names(model.encoder_, shape.column)
     return Panel(
         str(model.encoder_.names[shape.column]),
@@ -116,7 +118,7 @@ def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
         points[at] + fan,
         np.abs(np.diff(points)) >= _NEARLY * rises,
         () if levels is None else tuple(str(level) for level in levels),
-        None if shape.other is None else float(signs @ shape.other),
+        [(state, value) for (state, _), value in zip(states, (signs @ shape.states).tolist(), strict=True)],
     )
 
 
@@ -139,7 +141,7 @@ def _categories(model: Any, shape: Shape, signs: FloatArray) -> Panel:
         middle + allowed / 2,
         binds[order],
         tuple("missing" if names[i] is None else str(names[i]) for i in order),
-        None,
+        [],
     )
 
 
@@ -243,11 +245,10 @@ def _draw_numbers(ax: Any, panel: Panel) -> None:
     first, last = panel.ends
     pad = 0.03 * max(last - first, 1e-300)
     ax.set_xlim(first - pad, last + pad)
-    if panel.missing is not None:
-        value = panel.missing
+    for state, value in panel.states:
         ax.plot([last + 0.5 * pad], [value], marker="D", ms=5, color=_INK, zorder=4, clip_on=False)
         ax.annotate(
-            "missing", (last, value), xytext=(-4, 4), textcoords="offset points", ha="right", fontsize=8, color=_INK
+            state, (last, value), xytext=(-4, 4), textcoords="offset points", ha="right", fontsize=8, color=_INK
         )
     if panel.levels:
         ax.set_xticks(range(len(panel.levels)), panel.levels, rotation=30, ha="right")

@@ -38,6 +38,9 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
         other = None if shape.other is None else (signs @ shape.other).astype(kind).tolist()
         if shape.knots is not None:
             entry |= {"knots": shape.knots.tolist(), "points": points.tolist(), "missing": other}
+            if shape.special is not None:
+                codes, values = scorer.model.metric.codes(shape.column), (signs @ shape.special).astype(kind)
+                entry["special"] = [{"value": c, "points": p} for c, p in zip(codes, values.T.tolist(), strict=True)]
             if column.categories is not None:
                 entry["order"] = [json_value(level) for level in column.categories]
         else:
@@ -155,12 +158,14 @@ def _read_metric(document: dict[str, Any]) -> BoundMetric:
     described = entries + document["metric"].get("absent", [])
     for entry in described:
         by_kind[entry["kind"]][entry["column"]] = entry["weight"]
+    special = {e["column"]: {code["value"]: code["weight"] for code in e["special"]} for e in entries if "special" in e}
     blanks = {e["column"]: e["missing"] for e in entries if e["kind"] == "numeric" and e["missing"] is not None}
     units = {entry["column"]: entry["unit"] for entry in described if "unit" in entry}
     reasons = {entry["column"]: entry["zero_reason"] for entry in described if "zero_reason" in entry}
     shapes: dict[str, Any] = _read_shapes(entries, columns)
     numeric, categorical = by_kind["numeric"], by_kind["categorical"]
-    table = TableMetric(numeric, categorical, missing=blanks or "refuse", units=units, zero_reasons=reasons, **shapes)
+    shapes |= {"missing": blanks or "refuse", "special": special, "units": units, "zero_reasons": reasons}
+    table = TableMetric(numeric, categorical, **shapes)
     bound = table.bind(TableEncoder(tuple(columns), tuple(table.hidden)))
     for i, entry in enumerate(entries):
         if "distances" in entry and not np.array_equal(bound.tables.get(i, ()), entry["distances"]):
@@ -210,7 +215,9 @@ def _read_scorer(document: dict[str, Any], metric: BoundMetric) -> AdditiveScore
         i = metric.schema.names.index(entry["column"])
         if "knots" in entry:
             other = None if entry["missing"] is None else functions(entry["missing"])
-            shapes.append(Shape(i, np.array(entry["knots"], dtype=np.float64), functions(entry["points"]), other))
+            special = np.array([functions(code["points"]) for code in entry.get("special", ())]).T
+            knots, points = np.array(entry["knots"], dtype=np.float64), functions(entry["points"])
+            shapes.append(Shape(i, knots, points, other, special=special if special.size else None))
         else:
             values = np.array([functions(level["points"]) for level in entry["categories"]]).T
             shapes.append(Shape(i, None, values, functions(entry["unseen"])))
@@ -253,11 +260,12 @@ def whole_points(scorer: AdditiveScorer, encoder: Encoder) -> str:
 def _sum(scorer: AdditiveScorer, encoder: Encoder, function: int, written: Written | None = None) -> str:
     written = written or _number
     terms = [written(scorer.model.intercepts[function])]
-    terms += [_points(shape, encoder, function, written) for shape in scorer.model.shapes]
+    codes = scorer.model.metric.codes
+    terms += [_points(shape, codes(shape.column), encoder, function, written) for shape in scorer.model.shapes]
     return "\n  + ".join(terms)
 
 
-def _points(shape: Shape, encoder: Encoder, function: int, written: Written) -> str:
+def _points(shape: Shape, codes: FloatArray, encoder: Encoder, function: int, written: Written) -> str:
     """What one column adds, as a CASE whose value is NULL where the model refuses the value.
 
     A database holds a value in a type, and compares it with a literal by rules of its own. So numbers are compared as
@@ -269,7 +277,11 @@ def _points(shape: Shape, encoder: Encoder, function: int, written: Written) -> 
     other = None if shape.other is None else written(shape.other[function])
     if levels is None:
         assert shape.knots is not None
-        return _case(_segments(f"+{name}", shape.knots, values, written), f"+{name}", blank=other)
+        cases = [
+            f"WHEN +{name} = {_number(code)} THEN {written(shape.special[function, k])}"  # type: ignore[index]
+            for k, code in enumerate(codes.tolist())
+        ]
+        return _case([*cases, *_segments(f"+{name}", shape.knots, values, written)], f"+{name}", blank=other)
     if shape.knots is not None:  # ordered categories stand at whole numbers, and others are refused
         points = [written(each) for each in np.interp(np.arange(len(levels)), shape.knots, values)]
         blank, unseen = other, None
@@ -382,6 +394,9 @@ def onnx_model(model: Any) -> Any:
             points = graph.levels(shape.all_values.T, column)
         else:
             points = _onnx_lines(graph, shape, column, scorer.model.bits)
+            for k, code in enumerate(scorer.model.metric.codes(shape.column)):
+                assert shape.special is not None
+                points = graph.add("Where", graph.add("Equal", column, code), shape.special[:, k], points)
         scores = graph.add("Add", scores, points)
     for refused in graph.refused:
         scores = graph.add("Add", scores, refused)

@@ -6,7 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count, check_names, check_positive, short_repr
 from likewise.additive.binning import locate
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
-from likewise.additive.shapes import lowered
+from likewise.additive.shapes import around_states, lowered
 from likewise.exceptions import InvalidInputError, UnprovableError, UnsolvedError
 from likewise.kernel.evidence import Shape, SumOfShapes
 from likewise.kernel.schema import Encoder
@@ -39,14 +39,12 @@ class _Limits:
     ----------
     rate : Fraction
         Per unit of a number, or between two categories.
-    missing : int or None
-        Whole points between a number and a missing one.
-    between : ndarray of shape (n_levels + 1, n_levels + 1), or None
-        Whole points between any two categories, the last one unseen, where these have distances of their own.
+    between : ndarray, or None
+        Whole points between any two categories, the last one unseen, where these have distances of their own; of a
+        column of numbers, between these (first) and its states.
     """
 
     rate: Fraction
-    missing: int | None
     between: FloatArray | None = None
 
 
@@ -106,17 +104,12 @@ def _limits(scorer: AdditiveScorer, encoder: Encoder, double: float) -> list[_Li
     weights, unit = scorer.model.metric, 4 * Fraction(double) / LN2
     found = []
     for shape in scorer.model.shapes:
-        i, absent = shape.column, None
+        i, between = shape.column, None
         rate = unit * Fraction(float(weights.scales[i]))
-        if shape.knots is not None and shape.other is not None:
-            absent = math.floor(unit * Fraction(float(weights.missing[i])))
-        between = None
-        if i in weights.tables:
-            shares = weights.tables[i]
-            between = np.array(
-                [[math.floor(rate * Fraction(share)) for share in row] for row in shares.tolist()], float
-            )
-        found.append(_Limits(rate, absent, between))
+        if i in weights.tables or i in weights.states:
+            table, one = (weights.tables[i], rate) if i in weights.tables else (weights.states[i].table, unit)
+            between = np.array([[math.floor(one * Fraction(each)) for each in row] for row in table.tolist()], float)
+        found.append(_Limits(rate, between))
     return found
 
 
@@ -140,7 +133,7 @@ def _in_real_points(shape: Shape, encoder: Encoder, factor: float, named: set[An
         knots, values = grid, np.interp(grid, knots, values[0])[None]
     elif knots is None and name in named:
         raise InvalidInputError(f"whole_numbers must name columns of numbers; {name!r} has categories.")
-    return Shape(shape.column, knots, values, None if shape.other is None else shape.other * factor, shares)
+    return replace(shape, knots=knots, shares=shares).with_values(values, shape.states * factor)
 
 
 def _round_levels(shape: Shape, limit: _Limits) -> Shape:
@@ -179,6 +172,8 @@ def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Sh
     than that again. Where values must be whole between knots too, cuts stay.
     """
     assert shape.knots is not None
+    if limit.between is not None:
+        shape = around_states(shape.with_values(shape.values, np.rint(shape.states)), limit.between)
     most = min(len(shape.knots) - 1, 2 * max_bins - 1 if whole else max_bins)
     found = _best_lines(shape, limit, shape.knots, range(most + 1), whole)
     enough = found.error + _ROUNDING
@@ -190,8 +185,7 @@ def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Sh
             if tried.error <= enough:
                 found = tried
                 break
-    other = None if shape.other is None else np.rint(shape.other) + 0.0
-    return Shape(shape.column, found.cuts, found.points[None], other)
+    return replace(shape, knots=found.cuts, shares=None).with_values(found.points[None], shape.states + 0.0)
 
 
 def _rounder(cuts: FloatArray, k: int) -> Iterator[float]:
@@ -220,9 +214,8 @@ def _best_lines(shape: Shape, limit: _Limits, cuts: FloatArray, counts: range, w
     real, knots, weights = shape.values[0], shape.knots, _weights(shape)
     n, at_cuts = len(cuts), np.interp(cuts, knots, real)
     choices = np.floor(at_cuts)[:, None] + np.arange(-1, 3)
-    if shape.other is not None and limit.missing is not None:
-        other = float(np.rint(shape.other[0]))
-        choices = np.clip(choices, other - limit.missing, other + limit.missing)
+    if limit.between is not None:
+        choices = around_states(replace(shape, values=choices.reshape(1, -1)), limit.between).values.reshape(n, -1)
     places = np.searchsorted(knots, cuts, side="right")  # of the first knot behind each cut
     costs = _line_costs(shape, cuts, places, choices, limit.rate, whole)
     flat = (choices[:, :, None] - real) ** 2 * weights  # of each choice, at each knot: outside the lines

@@ -112,17 +112,20 @@ def changeable_columns(
 ) -> list[Column]:
     """The columns that a person can change, with points for the class that `sign` turns them to.
 
-    What is not known of a person is no fact that could change, and nobody is told to become unknown.
+    What is not known of a person (a blank, or a special code) is no fact that could change, and nobody is told to
+    become unknown.
     """
     weights, found = scorer.model.metric, []
     for shape in scorer.model.shapes:
         i, name, now = shape.column, str(people.encoder.names[shape.column]), float(people.rows[row, shape.column])
         levels = level_names(people.encoder, i)
-        if name not in ways or math.isnan(now) or (levels is not None and not _is_known(levels, now)):
+        codes = weights.codes(i)
+        unknown = math.isnan(now) or now in codes or (levels is not None and not _is_known(levels, now))
+        if name not in ways or unknown:
             continue
         scale, unit = float(weights.scales[i]), unit_of(scorer.guarantee.metric, people.encoder.names[i])
         if levels is None:
-            values = _steps(shape, name, steps.get(name), unit.factor)
+            values = np.setdiff1d(_steps(shape, name, steps.get(name), unit.factor), codes)
         else:
             values = np.array([k for k in range(len(levels)) if k != now and _is_known(levels, k)], float)
         if ways[name] != "any":

@@ -18,6 +18,7 @@ from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import UNSEEN
 from likewise.kernel.evidence import Shape
+from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.units import Unit
 from likewise.metrics.zero_weights import list_by_reason
@@ -51,8 +52,8 @@ class Scorecard(pd.DataFrame):
             before = name
         note = (
             "Points add up to the score. Allowed is the largest change of points that the metric allows over a range, "
-            "between two categories, or from a missing number to any other; where the model uses it up, the metric "
-            "holds it back."
+            "between two categories, or from a missing number or a special code to any other; where the model uses it "
+            "up, the metric holds it back."
         )
         note += "".join(
             f" {title}: {', '.join(map(str, names))}." for title, names in self.attrs.get(_ABSENT, {}).items()
@@ -89,10 +90,17 @@ def allowed_rises(scorer: AdditiveScorer, shape: Shape) -> FloatArray:
 
 
 def allowed_range(scorer: AdditiveScorer, shape: Shape) -> float:
-    """Largest difference of points between two numbers: twice that allowed between a number and a missing one."""
-    if shape.other is None:
-        return np.inf
-    return 2 * scorer.unit * float(scorer.model.metric.missing[shape.column])
+    """Largest difference of points between two numbers: twice that allowed between a number and its nearest state."""
+    states = scorer.model.metric.states.get(shape.column)
+    return np.inf if states is None else 2 * scorer.unit * float(states.costs.min())
+
+
+def states_of(metric: BoundMetric, column: int) -> Iterator[tuple[str, float]]:
+    """Names of the states of a column of numbers, with their distance from numbers."""
+    if column in metric.states:
+        states = metric.states[column]
+        for code, cost in zip(states.values.tolist(), states.costs.tolist(), strict=True):
+            yield _MISSING if np.isnan(code) else f"{code:g}", cost
 
 
 def _rows(scorer: AdditiveScorer, shape: Shape, signs: FloatArray) -> Iterator[tuple[Any, ...]]:
@@ -125,9 +133,9 @@ def _rows(scorer: AdditiveScorer, shape: Shape, signs: FloatArray) -> Iterator[t
             float(min(rises[first:last].sum(), most)),
             bool(binds[first]),
         )
-    if shape.other is not None:
-        value = float(signs @ shape.other)
-        yield name, _MISSING, value, value, most / 2, bool(np.abs(points - value).max() >= _NEARLY * most / 2)
+    for (state, cost), value in zip(states_of(metric, shape.column), (signs @ shape.states).tolist(), strict=True):
+        allowed = scorer.unit * cost
+        yield name, state, value, value, allowed, bool(np.abs(points - value).max() >= _NEARLY * allowed)
 
 
 def binding_levels(points: FloatArray, allowed: float, shares: FloatArray | None) -> BoolArray:
@@ -170,6 +178,7 @@ def _points_table(scorer: PointsScorer) -> Scorecard:
         other = None if shape.other is None else int(shape.other[0])
         if shape.knots is None:
             assert levels is not None
+            assert other is not None
             full = np.ptp(shape.all_values) + 1 > scale
             ends = {min(*values, other), max(*values, other)}
             cells = [("missing" if level is None else str(level), v) for level, v in zip(levels, values, strict=True)]
@@ -182,10 +191,9 @@ def _points_table(scorer: PointsScorer) -> Scorecard:
             rise = abs(values[k + 1] - values[k])
             rows.append((name, f"{texts[k]} to {texts[k + 1]}", values[k], values[k + 1], most, 0 < most < rise + 1))
         rows.append((name, f"{texts[-1]} and more", values[-1], values[-1], np.inf, False))
-        if other is not None:
-            most = scorer.unit * float(weights.missing[i])
-            far = int(np.abs(shape.values[0] - other).max())
-            rows.append((name, "missing", other, other, most, bool(far + 1 > most)))
+        for (state, cost), value in zip(states_of(weights, i), shape.states[0].astype(int).tolist(), strict=True):
+            far, most = int(np.abs(shape.values[0] - value).max()), scorer.unit * cost
+            rows.append((name, state, value, value, most, bool(far + 1 > most)))
     return _card(rows, scorer)
 
 
@@ -251,11 +259,13 @@ def _of(scorer: AdditiveScorer, outcome: Any) -> str:
 
 def format_value(people: People, person: int, column: int, metric: Any) -> str:
     """A person's value of a column, in words."""
-    value, levels = people.rows[person, column], level_names(people.encoder, column)
+    value, levels, name = people.rows[person, column], level_names(people.encoder, column), people.encoder.names[column]
     if np.isnan(value):
         return "not known"
+    if value in getattr(metric, "special", {}).get(name, ()):
+        return f"the code {value:g}"
     if levels is None:
-        return unit_of(metric, people.encoder.names[column]).written(value)
+        return unit_of(metric, name).written(value)
     level = levels[int(value)] if value != UNSEEN else "a category that the model has not seen"
     return "not known" if level is None else str(level)
 

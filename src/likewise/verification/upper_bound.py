@@ -224,6 +224,8 @@ def prove_excess(space: InputSpace, weights: BoundMetric, limits: Limits) -> Pro
             own = encoder.columns[list(space.encoder.names).index(column.name)]
             if getattr(own, "categories", None) not in (None, getattr(column, "categories", None)):
                 raise UnprovableError(f"the metric orders {column.name!r} otherwise than the table does")
+        if weights.special:
+            raise UnprovableError("the excess over a metric is not bounded where it has special codes")
         n_numbers = max(1, int((weights.is_number & weights.matters).sum()))
         # ||z||_p >= n^(1/p - 1) ||z||_1 over n numbers.
         shrink = 1.0 if weights.p == 1 else n_numbers ** (-1.0 if np.isinf(weights.p) else 1 / weights.p - 1)

@@ -254,7 +254,9 @@ class Engine:
 
     def bound(self, sheet: Sheet) -> BoundMetric:
         """The metric of a sheet, for the columns of the table."""
-        return sheet.metric.bind(self.encoder)
+        bound = sheet.metric.bind(self.encoder)
+        bound.refuse_special("the workbench")
+        return bound
 
     def fit(self, metric: BoundMetric, rows: Any = None) -> Any:
         """A card within the metric; None if no column matters."""
