@@ -27,20 +27,26 @@ def both(name, out, *arguments):
     return results
 
 
+KNOWN = [1e300, 0.0, -99.0]
+
+
 def packed_card(rng, n_functions):
-    """Shapes of numbers with 1 to 40 knots, and of 0 to 5 categories."""
+    """Shapes of numbers with 1 to 40 knots and up to two special codes, and of 0 to 5 categories."""
     is_number = rng.random(6) < 0.6
     sizes = [rng.integers(1, 40) if number else rng.integers(0, 6) for number in is_number]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     knots = np.concatenate([np.empty(0), *(np.sort(rng.normal(size=size)) for size in sizes)])
     bits = 30
     values = np.rint(rng.normal(size=(n_functions, starts[-1])) * 2**bits) / 2**bits
-    return np.arange(6), is_number, starts, knots, values, rng.normal(size=(6, n_functions)), bits
+    codes = rng.integers(0, 3, 6) * is_number
+    code_starts = np.concatenate([[0], np.cumsum(codes)]).astype(np.int64)
+    special = (rng.choice(KNOWN, code_starts[-1]), code_starts, rng.normal(size=(n_functions, code_starts[-1])))
+    return np.arange(6), is_number, starts, knots, values, rng.normal(size=(6, n_functions)), *special, bits
 
 
 def people_of(rng, n, is_number, knots):
     """Numbers on and between the knots, far outside, and missing; codes seen and unseen."""
-    numbers = rng.choice(np.concatenate([knots, rng.normal(size=50) * 3, [np.nan, 1e300, -1e300, 0.0]]), (n, 6))
+    numbers = rng.choice(np.concatenate([knots, rng.normal(size=50) * 3, [np.nan, -1e300, *KNOWN]]), (n, 6))
     return np.where(is_number, numbers, rng.integers(-1, 7, (n, 6)).astype(float))
 
 

@@ -19,13 +19,16 @@ def numbers(scale, missing=np.nan, p=1.0):
     return of_parts(np.array([scale]), np.array([True]), np.array([missing]), p)
 
 
+NO_CODES = np.empty(0), np.zeros(2, int), np.empty((1, 0))
+
+
 def evaluate(model, x):
     shape = model.shapes[0]
     out = np.empty((len(x), 1, 1))
     other = np.full((1, 1), np.nan) if shape.other is None else shape.other[None]
     starts = np.array([0, len(shape.knots)])
     rows, column, number = np.asarray(x, dtype=float)[:, None], np.zeros(1, int), np.ones(1, bool)
-    points(rows, column, number, starts, shape.knots, shape.values, other, model.bits, out)
+    points(rows, column, number, starts, shape.knots, shape.values, other, *NO_CODES, model.bits, out)
     return out[:, 0, 0]
 
 
@@ -143,7 +146,9 @@ def test_levels_too_far_apart_cost_the_other_columns_nothing():
 def test_codes_that_are_not_levels_get_what_is_set_aside_for_them():
     out = np.empty((5, 1, 1))
     rows, starts, values = np.array([[0.0], [1.0], [2.0], [-1.0], [3.0]]), np.array([0, 3]), np.array([[0.1, 0.2, 0.3]])
-    points(rows, np.zeros(1, int), np.zeros(1, bool), starts, np.zeros(3), values, np.array([[0.25]]), 40, out)
+    points(
+        rows, np.zeros(1, int), np.zeros(1, bool), starts, np.zeros(3), values, np.array([[0.25]]), *NO_CODES, 40, out
+    )
     np.testing.assert_allclose(out[:, 0, 0], [0.1, 0.2, 0.3, 0.25, 0.25])
 
 

@@ -119,8 +119,8 @@ def with_shape(scorer, kind, **changes):
         ("number", {"knots": lambda k: 0.01 * k}),
         ("number", {"knots": lambda k: k[::-1].copy()}),
         ("number", {"values": lambda v: np.where(np.arange(v.shape[1]), v, np.nan)}),
-        ("code", {"special": lambda v: v + [[1e4, 0]]}),  # a special code further than it costs
-        ("code", {"special": lambda v: v + [[2.5, -2.5]]}),  # two, from each other
+        ("code", {"special": lambda v: v + np.array([[1e4, 0]])}),  # a special code further than it costs
+        ("code", {"special": lambda v: v + np.array([[2.5, -2.5]])}),  # two, from each other
         ("code", {"special": lambda v: v * np.nan}),
         ("code", {"special": lambda v: v[:, :1]}),  # one of two without points
         ("code", {"special": lambda v: None}),

@@ -53,9 +53,9 @@ def test_envelopes_of_those_kept_decide_about_those_left_out():
 
 def test_a_base_counts_as_far_as_the_envelopes_let_it():
     """Anchors 1 apart with the value 0.5 let it be 0.1 away: where it says 0.9 or 0.1, and 0.6 or 0.4 happens."""
-    people, high = METRIC.encode_rows(np.arange(40.0)[:, None]), np.arange(40) % 2 == 0
+    (bound, people), high = METRIC.read(np.arange(40.0)[:, None]), np.arange(40) % 2 == 0
     base = np.where(high, 0.9, 0.1)
-    found = fit_blend(METRIC, people, np.full(40, 0.5), np.where(high, 0.6, 0.4), np.ones(40), base.__getitem__)
+    found = fit_blend(bound, people, np.full(40, 0.5), np.where(high, 0.6, 0.4), np.ones(40), base.__getitem__)
     score = found.blend(base, np.full(40, 0.4), np.full(40, 0.6))
     np.testing.assert_allclose(score, np.where(high, 0.6, 0.4), atol=0.02)
 

@@ -16,13 +16,15 @@ def numbers(points, knots=None, missing=None, column="x"):
     points = np.asarray(points, dtype=float)
     knots = np.arange(len(points), dtype=float) if knots is None else np.asarray(knots, dtype=float)
     none = np.zeros(len(points) - 1, dtype=bool)
-    return Panel(column, knots, points, points - 1, points + 1, none, (), missing)
+    return Panel(
+        column, knots, points, points - 1, points + 1, none, (), [] if missing is None else [("missing", missing)]
+    )
 
 
 def categories(points):
     points = np.asarray(points, dtype=float)
     levels = tuple(f"level {i}" for i in range(len(points)))
-    return Panel("c", None, points, points - 1, points + 1, np.zeros(len(points), dtype=bool), levels, None)
+    return Panel("c", None, points, points - 1, points + 1, np.zeros(len(points), dtype=bool), levels, [])
 
 
 def test_one_column_that_towers_above_the_others_is_in_the_picture():
@@ -40,11 +42,11 @@ def test_the_level_of_a_missing_number_is_in_the_picture_wherever_it_is():
         low, high = height([numbers([-0.4, 0.4], missing=missing)])
         assert low < missing < high
         (shape,) = pictures.shapes([numbers([-0.4, 0.4], missing=missing)], {}, {}, 9)["first"]
-        y, points = shape["missing"]  # also where it is exactly 0
-        assert points == missing
+        ((name, y, points),) = shape["states"]  # also where it is exactly 0
+        assert (name, points) == ("missing", missing)
         assert 0 < y < pictures.PANEL_HEIGHT
     (shape,) = pictures.shapes([numbers([-0.4, 0.4])], {}, {}, 9)["first"]
-    assert shape["missing"] is None
+    assert shape["states"] == []
 
 
 def test_a_tail_is_cut_only_where_points_hardly_move():

@@ -600,8 +600,8 @@ def _shares(name: str, weights: dict[Any, Any]) -> Mapping[Any, float]:
 
 def _codes(column: Any, codes: Any) -> Mapping[float, float]:
     """Special codes of a column, ascending, with their weights."""
-    code: Any
-    for code, weight in _shares("special", _mapping("special", codes)).items():
+    given: dict[Any, float] = dict(_shares("special", _mapping("special", codes)))
+    for code, weight in given.items():
         if isinstance(code, bool) or not isinstance(code, (int, float, np.number)) or not abs(code) <= LARGEST:
             raise InvalidInputError(
                 f"special codes must be numbers, such as -99; got {short_repr(code)} for {column!r}."
@@ -611,7 +611,7 @@ def _codes(column: Any, codes: Any) -> Mapping[float, float]:
                 f"special weights must be above 0; got 0 for {code!r} of {column!r}. Give the code a positive distance "
                 "from numbers, or the whole column the weight 0."
             )
-    return MappingProxyType({float(code): float(weight) for code, weight in sorted(dict(codes).items())})
+    return MappingProxyType({float(code): float(weight) for code, weight in sorted(given.items())})
 
 
 def _others(names: Mapping[Any, Any], metric: TableMetric) -> list[Any]:
