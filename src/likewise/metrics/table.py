@@ -602,7 +602,7 @@ def _codes(column: Any, codes: Any) -> Mapping[float, float]:
     """Special codes of a column, ascending, with their weights."""
     given: dict[Any, float] = dict(_shares("special", _mapping("special", codes)))
     for code, weight in given.items():
-        if isinstance(code, bool) or not isinstance(code, (int, float, np.number)) or not abs(code) <= LARGEST:
+        if isinstance(code, bool) or not isinstance(code, (int, float, np.number)) or not abs(float(code)) <= LARGEST:
             raise InvalidInputError(
                 f"special codes must be numbers, such as -99; got {short_repr(code)} for {column!r}."
             )

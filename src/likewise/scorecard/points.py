@@ -171,9 +171,9 @@ def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Sh
     to whole numbers does. Then each cut moves to the roundest number nearby, as long as all of them add no more error
     than that again. Where values must be whole between knots too, cuts stay.
     """
-    assert shape.knots is not None
     if limit.between is not None:
         shape = around_states(shape.with_values(shape.values, np.rint(shape.states)), limit.between)
+    assert shape.knots is not None
     most = min(len(shape.knots) - 1, 2 * max_bins - 1 if whole else max_bins)
     found = _best_lines(shape, limit, shape.knots, range(most + 1), whole)
     enough = found.error + _ROUNDING
