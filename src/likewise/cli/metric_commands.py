@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.metric_file import MetricFile
+    from likewise.metrics.table import TableMetric
 
 _METRIC = click.argument("metric_file", metavar="METRIC", type=options.FILE)
 _WRITES = options.writes("Metric file to write.", required=True)
@@ -94,6 +95,9 @@ def show(echo: Output, metric_file: Path) -> None:
     if file.metric.missing:
         shown = ", ".join(f"{name} {100 * weight:.3g} points" for name, weight in file.metric.missing.items())
         echo(f"\nBetween a person with the number and one without: {shown}.", missing=dict(file.metric.missing))
+    for name, codes in file.metric.special.items():
+        shown = ", ".join(f"{code:g} {100 * weight:.3g} points" for code, weight in codes.items())
+        echo(f"\nBetween a person with a number and one with a special code of {name}: {shown}.")
     if file.output_range is not None:
         low, high = file.output_range
         echo(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.", output_range=file.output_range)
@@ -175,13 +179,14 @@ def diff(echo: Output, before: Path, after: Path) -> None:
     """
     import pandas as pd
 
-    from likewise.metric_file import WEIGHT_SECTIONS, read_metric_file
+    from likewise.metric_file import read_metric_file
     from likewise.metrics.zero_weights import ZERO_REASONS
 
     one, other = read_metric_file(before), read_metric_file(after)
     rows: list[tuple[Any, ...]] = []
-    for section in WEIGHT_SECTIONS:
-        old, new = getattr(one.metric, section), getattr(other.metric, section)
+    weights, others = _by_section(one.metric), _by_section(other.metric)
+    for section in weights:
+        old, new = weights[section], others[section]
         for name in {**old, **new}:
             a, b = old.get(name), new.get(name)
             if a != b:
@@ -203,6 +208,14 @@ def diff(echo: Output, before: Path, after: Path) -> None:
     echo("")
     echo_changes(echo, before, after)
     echo.finish()
+
+
+def _by_section(metric: TableMetric) -> dict[str, Mapping[str, float]]:
+    """The weights of each section of a file; those of special codes by column and code."""
+    from likewise.metric_file import WEIGHT_SECTIONS
+
+    codes = {f"{name} {code:g}": weight for name, each in metric.special.items() for code, weight in each.items()}
+    return {section: getattr(metric, section) for section in WEIGHT_SECTIONS} | {"special": codes}
 
 
 @options.new_command()
