@@ -266,7 +266,7 @@ def mistakes(work):
         ("metric loans.csv --target approved --decimal ,", "needs another --delimiter, such as ';'"),
         ("metric loans.csv --target approved --encoding klingon", "--encoding 'klingon' is unknown"),
         ("metric loans.csv --target approved --encoding ascii", "Cannot read loans.csv as ascii .*Give --encoding"),
-        ("metric semicolon.csv --target approved", "has one column only.*as --delimiter"),
+        ("metric semicolon.csv --target approved --delimiter ,", "has one column only.*as --delimiter"),
         ("metric hollow.csv --target approved", "Every column but the target is entirely empty"),
         ("metric nobody.csv --target approved", "nobody.csv has no rows"),
         ("metric one.csv --target approved", "for everyone"),

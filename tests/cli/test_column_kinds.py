@@ -21,6 +21,7 @@ from likewise.cli.console import Dialect
 from likewise.cli.table_io import Batches, note_doubtful
 from likewise.exceptions import FileError
 from likewise.io import save_model
+from likewise.metric_file import read_metric
 from shell import run
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -334,8 +335,6 @@ def work(tmp_path_factory):
 
 
 def test_the_metric_file_fixes_what_a_column_is(work):
-    from likewise.metric_file import read_metric
-
     metric = read_metric(work / "metric.toml")
     assert [*metric.numeric] == ["income"]
     assert {*metric.categorical} == {"code", "member", "band"}  # and no id
@@ -397,9 +396,38 @@ def test_what_is_no_number_is_named_by_its_row(work):
     assert done.exit_code == 2
     done = run(work, "metric wrong.csv --target approved --id id --out w.toml")
     assert (
-        "Column 'income' has 299 numbers and 1 other value, such as 'unknown' in row 251, so it is taken as "
-        "categories. Leave these blank to have numbers; say --categorical income if it holds codes."
+        "Column 'income' has 299 numbers and 1 other value, such as 'unknown' (row 251), so these are read as blanks. "
+        "Say --categorical income if it holds codes."
     ) in done.stderr
+    assert "income" in read_metric(work / "w.toml").numeric
+    wrong.loc[240:249, "income"] = "n.a."
+    wrong.to_csv(work / "wrong.csv", index=False)
+    done = run(work, "metric wrong.csv --target approved --id id --out w.toml --force")
+    assert "so it is taken as categories. Say --blank n.a.,unknown to have numbers" in done.stderr.replace("'", "")
+    done = run(work, "metric wrong.csv --target approved --id id --out w.toml --force --blank n.a.,unknown")
+    assert "other value" not in done.stderr
+    assert "--blank n.a.,unknown" in done.stdout  # of the next command
+    assert "income" in read_metric(work / "w.toml").numeric
+
+
+def test_tables_as_people_have_them_are_read_alike_by_every_command(work):
+    """Semicolons, decimal commas and percent signs: the same scores as from the plain table, without an option."""
+    text = {"income": PEOPLE.income.map(lambda x: f"{x:,.2f}".translate(str.maketrans(",.", ".,")))}
+    texts = PEOPLE.assign(approved=Y, share=[f"{i / 8:.3f} %".replace(".", ",") for i in range(len(PEOPLE))], **text)
+    texts.to_csv(work / "european.csv", index=False, sep=";")
+    plain = PEOPLE.assign(approved=Y, share=[i / 8 for i in range(len(PEOPLE))], income=PEOPLE.income.round(2))
+    plain.to_csv(work / "plain.csv", index=False)
+    for name in ("european", "plain"):
+        done = run(work, f"metric {name}.csv --target approved --id id --out {name}.toml")
+        assert done.exit_code == 0, done.output
+        assert ("Read with ';' between columns and ',' as the decimal sign." in done.stderr) == (name == "european")
+        use = f"{name}.csv --metric {name}.toml"
+        done = run(work, f"enforce {use} --target approved --method additive --out {name}.skops")
+        assert done.exit_code == 0, done.output
+        assert run(work, f"score {name}.skops {name}.csv --id id --out {name}-scores.csv").exit_code == 0
+        assert run(work, f"metric check {name}.toml {name}.csv").exit_code == 0
+    assert read_metric(work / "european.toml").by_column == read_metric(work / "plain.toml").by_column
+    assert (work / "european-scores.csv").read_bytes() == (work / "plain-scores.csv").read_bytes()
 
 
 def test_categories_that_were_never_seen_are_counted(work):

@@ -6,6 +6,7 @@ With a model or a metric, each value is converted by itself, whatever else is in
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _SHOWN_ROWS = 3
 _MANY_NUMBERS = 4  # per other value: the column is nearly numeric
+_FEW_TEXTS = 0.01  # share of the cells of a numeric column that may hold text, which is read as blanks
 _FEW_VALUES = 10
 _BLANK_WORDS = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
 BLANKS = frozenset(["", "#N/A N/A", *_BLANK_WORDS.split(" ")])
@@ -164,8 +166,9 @@ class _ParsedValue:
     @classmethod
     def of(cls, value: str, dialect: Dialect) -> _ParsedValue:
         text = value.strip()
-        if re.fullmatch(dialect.plain_number, text):
-            return cls(float(text.replace(dialect.decimal, ".")))
+        bare = text.removesuffix("%").rstrip()
+        if re.fullmatch(dialect.plain_number, bare):
+            return cls(float(bare.replace(dialect.decimal, ".")), is_grouped=bare != text)
         if re.fullmatch(dialect.grouped_number, text):
             group = "," if dialect.decimal == "." else "."
             return cls(float(re.sub(f"[{group}$€£]", "", text).replace(dialect.decimal, ".")), is_grouped=True)
@@ -202,7 +205,7 @@ class Faults:
     """Faults of numeric columns: values that are not numbers, and missing ones where these are not allowed.
 
     Counted over all batches of a file, and named by row, counted from 1, or by `ids`: a column of the whole table, or
-    the name of a column of each batch.
+    the name of a column of each batch. Text in few cells is no grave fault: these are blanks, where they may be.
     """
 
     def __init__(self, ids: pd.Series[Any] | str | None = None) -> None:
@@ -210,9 +213,7 @@ class Faults:
         self.n_rows = 0
         self._wrong: dict[str, _FaultyRows] = {}
         self._absent: dict[str, _FaultyRows] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._wrong or self._absent)
+        self.are_grave = False
 
     def look(self, table: pd.DataFrame, read: Mapping[str, Numbers], complete: Collection[str]) -> None:
         """Count the faults of one batch; `table` is unconverted."""
@@ -221,9 +222,15 @@ class Faults:
             self._count(self._wrong, table, name, numbers.wrong, before)
             if name in complete:
                 self._count(self._absent, table, name, np.isnan(numbers.values) & ~numbers.wrong, before)
+        many = {name for name, found in self._wrong.items() if found.count > _FEW_TEXTS * self.n_rows}
+        self.are_grave |= bool(self._absent or many or set(self._wrong).intersection(complete))
 
-    def stop(self, where: str, *, of_model: bool = False, of_scores: bool = False) -> None:
-        """Raise if there is a fault, with what to do for a metric file, a model, or a column of scores."""
+    def stop(self, where: str, note: Note = no_note, *, of_model: bool = False, of_scores: bool = False) -> None:
+        """Raise if there is a grave fault, with what to do for a metric file, a model, or scores; note others."""
+        if not self.are_grave:
+            for name, found in self._wrong.items():
+                note(f"Column {name!r} has text such as {found.example!r} in {self._rows(found)}: read as blanks.")
+            return
         if of_scores:
             for name, found in [*self._wrong.items(), *self._absent.items()]:
                 example = "a blank" if pd.isna(found.example) else repr(found.example)
@@ -372,8 +379,7 @@ def infer_kinds(
             note(f"Column {name!r} has numbers with leading zeros, so it is taken as categories.")
         elif pd.api.types.is_datetime64_any_dtype(column.dtype) or _may_be_numbers(column):
             read = read_numbers(column, dialect)
-            if not read.is_plain:
-                _note_almost_numbers(name, column, read, dialect, note)
+            if not read.is_plain and not _is_almost_numeric(name, column, read, dialect, note):
                 continue
             _note_reading(name, read, note)
             changed[name] = read.values
@@ -404,25 +410,36 @@ def _kind_of_objects(column: pd.Series[Any]) -> str | None:
     return pd.api.types.infer_dtype(column, skipna=True)
 
 
-def _note_almost_numbers(name: str, column: pd.Series[Any], read: Numbers, dialect: Dialect, note: Note) -> None:
-    """Note text that is nearly all numbers, and dates in another format; raise for decimals with the other sign."""
+def _is_almost_numeric(name: str, column: pd.Series[Any], read: Numbers, dialect: Dialect, note: Note) -> bool:
+    """Whether all but few cells are numbers, which is noted, as is text that often is, and dates in another format.
+
+    Raises for decimals with the other sign.
+    """
     _refuse_other_decimals(name, column, dialect)
     places = np.flatnonzero(read.wrong)
     n_numbers = int(column.notna().sum()) - len(places)
     if len(places) and n_numbers >= _MANY_NUMBERS * len(places) and len(np.unique(read.values)) > _FEW_VALUES:
-        first = int(places[0])
+        words = ",".join([*dict.fromkeys(str(column.iloc[i]).strip() for i in places)][:_FEW_VALUES])
+        rows = ", ".join(str(i + 1) for i in places[:_SHOWN_ROWS]) + ", ..." * (len(places) > _SHOWN_ROWS)
+        few = len(places) <= _FEW_TEXTS * len(column) and not read.dates.any()
         note(
             f"Column {name!r} has {n_numbers:,} numbers and {len(places):,} other value{'s' * (len(places) > 1)}, such "
-            f"as {column.iloc[first]!r} in row {first + 1}, so it is taken as categories. Leave these blank to have "
-            f"numbers; say --categorical {name} if it holds codes."
+            f"as {column.iloc[int(places[0])]!r} (row{'s' * (len(places) > 1)} {rows}), so "
+            + (
+                f"these are read as blanks. Say --categorical {name} if it holds codes."
+                if few
+                else f"it is taken as categories. Say --blank {shlex.quote(words)} to have numbers; "
+                f"--categorical {name} if it holds codes."
+            )
         )
-        return
+        return few
     texts = column.dropna().astype(str).str.strip()
     if len(texts) and texts.str.fullmatch(_OTHER_DATE).all():
         note(
             f"Column {name!r} looks like dates, such as {texts.iloc[0]!r}; each is a category of its own. Write them "
             "as YYYY-MM-DD to have them read as days."
         )
+    return False
 
 
 def _refuse_other_decimals(name: str, column: pd.Series[Any], dialect: Dialect) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import functools
+import gzip
+import itertools
 import json
 import os
 import re
@@ -13,7 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,11 +121,34 @@ class Dialect:
     encoding : str
     decimal : {".", ","}
         The other one may group thousands.
+    blank : tuple of str
+        Text that stands for no value, besides that which always does.
     """
 
     delimiter: str = ","
     encoding: str = "utf-8"
     decimal: str = "."
+    blank: tuple[str, ...] = ()
+
+    @classmethod
+    def found(cls, path: Any, note: Note, given: dict[str, Any]) -> Dialect:
+        """The dialect that is given; what is not, as the first lines of a file show it."""
+        chosen = {name: value for name, value in given.items() if value is not None}
+        if isinstance(chosen.get("blank"), str):
+            chosen["blank"] = tuple(word.strip() for word in chosen["blank"].split(","))
+        lines = _first_lines(path, chosen.get("encoding", "utf-8"))
+        head = re.sub(r'"[^"]*"', "", lines[0]) if lines else ""
+        sign = next((sign for sign in ";\t|" if sign in head and "," not in head), ",")
+        dialect = cls(**{"delimiter": sign, **chosen})
+        cells = [cell.strip('" ') for line in lines[1:] for cell in line.split(dialect.delimiter)]
+        comma, point = ((rf"[-+]?\d[\d{a}]*[{b}](?:\d{{1,2}}|\d{{4,}})%?") for a, b in ((".", ","), (",", ".")))
+        said = [any(re.fullmatch(pattern, cell) for cell in cells) for pattern in (comma, point)]
+        if "decimal" not in chosen and dialect.delimiter != "," and said == [True, False]:
+            dialect = replace(dialect, decimal=",")
+        if (dialect.delimiter, dialect.decimal) != (chosen.get("delimiter", ","), chosen.get("decimal", ".")):
+            between = {"\t": "tabs"}.get(dialect.delimiter, repr(dialect.delimiter))
+            note(f"Read with {between} between columns and {dialect.decimal!r} as the decimal sign.")
+        return dialect
 
     def __post_init__(self) -> None:
         if self.delimiter in ("\\t", "tab"):
@@ -164,8 +189,22 @@ class Dialect:
         return rf"[-+]?[$€£]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)(?:{re.escape(self.decimal)}\d+)?"
 
 
+def _first_lines(path: Any, encoding: str) -> list[str]:
+    """Some lines of a CSV file; none of others, or of standard input, which is read once."""
+    name = str(path).lower()
+    if path is None or not name.endswith((".csv", ".csv.gz")) or not Path(path).is_file():
+        return []
+    try:
+        with (gzip.open if name.endswith(".gz") else open)(path, "rt", encoding=encoding, errors="replace") as file:
+            return [line.rstrip("\r\n") for line in itertools.islice(file, 200)]
+    except (OSError, LookupError):  # said where the table is read
+        return []
+
+
 _LAST = {
-    "How the table is read": ("id_column", "categorical", "drop", "categories", "delimiter", "encoding", "decimal"),
+    "How the table is read": (
+        *("id_column", "categorical", "drop", "categories", "delimiter", "encoding", "decimal", "blank"),
+    ),
     "Output": ("out", "force", "as_json", "help"),
 }
 """Options that stand at the end of a command's help."""
@@ -210,13 +249,23 @@ def as_one(kind: type[Any], name: str, *options: Callable[..., Any]) -> Callable
     return decorate
 
 
-reads_table = as_one(
-    Dialect,
-    "dialect",
-    click.option("--delimiter", default=",", show_default=True, help="Column separator of a CSV file, or 'tab'."),
-    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a CSV file, such as latin-1."),
-    click.option("--decimal", default=".", show_default=True, help="Decimal sign of a CSV file."),
-)
+def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add how a CSV file is written, passed to the function as one `dialect`; what is not said is found in the file."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **given: Any) -> Any:
+        path = given.get("table") or next(reversed(given.get("paths") or ()), None)
+        written = {each.name: given.pop(each.name) for each in fields(Dialect)}
+        return function(*args, dialect=Dialect.found(path, args[0].note if args else no_note, written), **given)
+
+    for option in (
+        click.option("--blank", help="Words that stand for no value, separated by commas, such as 'n.a.,-,unknown'."),
+        click.option("--decimal", show_default="as in the file", help="Decimal sign of a CSV file."),
+        click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a CSV file, such as latin-1."),
+        click.option("--delimiter", show_default="as in the file", help="Column separator of a CSV file, or 'tab'."),
+    ):
+        wrapped = option(wrapped)
+    return wrapped
 
 
 @dataclass(frozen=True)
@@ -392,7 +441,9 @@ class Output:
             click.echo("\nNext: " + "\n      ".join(try_next), err=self.to_stderr)
 
 
-_CARRIED = ("--task", "--delimiter", "--encoding", "--decimal", "--categorical", "--id", "--range", "--keep")
+_CARRIED = (
+    *("--task", "--delimiter", "--encoding", "--decimal", "--blank", "--categorical", "--id", "--range", "--keep"),
+)
 """Options on how to read a table, which the suggested next command needs too."""
 
 

@@ -215,7 +215,7 @@ class PeopleTable:
         faults = Faults(names)
         chosen = select_columns(whole, metric, path, note, ignore=[*others, *ids])
         X = as_kinds(chosen, kinds, dialect, faults, note, natural=natural)
-        faults.stop(named(path))
+        faults.stop(named(path), note)
         return cls(source, whole, X, names)
 
     @property

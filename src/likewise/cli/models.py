@@ -128,13 +128,17 @@ def settle_favourable(echo: Output, given: str | None, data: Dataset, target: st
     Yes and no, true and false, 1 and 0 are known if the name of the target asks the question, as "approved" does.
     None if nobody says it; then no command speaks of gain.
     """
-    if None not in (given, data.favourable or None) and given != data.favourable:
-        raise InvalidInputError(
-            f"--favourable {given} contradicts the metric file, which says {data.favourable} under [output]. Leave it "
-            "out, or change the file."
-        )
-    given = given or data.favourable or None
     labels = np.unique(data.y).tolist() if data.is_classification else []
+    stored = data.favourable
+    if labels and stored and stored not in map(str, labels):
+        echo.note(f"The metric file calls {stored!r} favourable, which is no class of {target!r}: not used.")
+        stored = ""
+    if given and stored and given != stored:
+        raise InvalidInputError(
+            f"--favourable {given} contradicts the metric file, which says {stored} under [output]. Leave it out, or "
+            "change the file."
+        )
+    given = given or stored or None
     if given is not None or not labels:
         if given is not None:
             Direction.of(given, labels or None, max(1, len(labels) - 1))  # raises for what is no class, or no end

@@ -84,7 +84,7 @@ class PeopleSource:
         if kinds is not None:
             faults = Faults(names)
             people = as_kinds(chosen, kinds, self.dialect, faults, echo.note)
-            faults.stop(where, of_model=True)
+            faults.stop(where, echo.note, of_model=True)
             Unseen.check(model, people, where, echo.note)
         else:
             spelling = SpellingOfModel.of(model, columns)

@@ -94,6 +94,7 @@ def read_table(
             table = pd.read_csv(_source(path, content), **_options(dialect, names, texts))
             if padded:
                 table = _with_leading_zeros(table, lambda: _source(path, content), dialect)
+    table = without_words(table, dialect)
     table.columns = pd.Index([str(name) for name in table.columns])
     repeated = table.columns[table.columns.duplicated()]
     if len(repeated):
@@ -103,6 +104,17 @@ def read_table(
             f"{named(path)} has one column only, {table.columns[0]!r}. Give the column separator as --delimiter."
         )
     return table
+
+
+def without_words(table: pd.DataFrame, dialect: Dialect) -> pd.DataFrame:
+    """The table without the words that stand for no value."""
+    if not dialect.blank:
+        return table
+    texts = [i for i, kind in enumerate(table.dtypes) if not is_numeric(kind)]
+    said = table.iloc[:, texts].map(lambda value: isinstance(value, str) and value.strip() in dialect.blank)
+    return table.assign(
+        **{str(table.columns[i]): table.iloc[:, i].mask(said.iloc[:, k].to_numpy()) for k, i in enumerate(texts)}
+    )
 
 
 def _options(dialect: Dialect, names: Iterable[str], texts: Collection[str]) -> dict[str, Any]:
@@ -354,10 +366,10 @@ class Batches(Frozen):
                 self.note(line)
 
         for table in self._read():
-            people = as_kinds(table, self.kinds, self.dialect, faults, once)
-            if not faults:
+            people = as_kinds(without_words(table, self.dialect), self.kinds, self.dialect, faults, once)
+            if not faults.are_grave:
                 yield ReadBatch(people, table[[name for name in self.beside if name in table.columns]])
-        faults.stop(str(self.source), of_model=True)
+        faults.stop(str(self.source), self.note, of_model=True)
 
     @cached_property
     def columns(self) -> list[str]:
