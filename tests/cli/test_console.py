@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from likewise.cli.console import command
+from likewise.cli.console import Output, command
 from likewise.cli.main import main
 from shell import LOANS, run
 
@@ -117,3 +117,18 @@ def test_the_examples_run(tmp_path, monkeypatch):
     assert run(tmp_path, example("demo")).exit_code == 0
     assert called
     assert {*names, "demo"} <= set(main.commands)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_sentences_break_at_words_where_the_width_is_known_and_commands_never(width, monkeypatch, capsys):
+    sentence = "Chances of approval differ by at most the distance between any two applications. " * 3
+    table, command = "column  weight  " * 12, "likewise audit people.csv --metric metric.toml " * 4
+    for known in (True, False):
+        monkeypatch.setenv("COLUMNS", str(width)) if known else monkeypatch.delenv("COLUMNS", raising=False)
+        Output(as_json=False)(f"{sentence}\n{table}\n  {command}")
+        Output(as_json=False).note(sentence)
+        out, note = capsys.readouterr()
+        assert f"\n{table}\n  {command}\n" in out
+        lines = [*out.partition(f"\n{table}")[0].splitlines(), *note.splitlines()]
+        assert (max(map(len, lines)) <= width) == known
+        assert " ".join(lines).split() == f"{sentence} Note: {sentence}".split()

@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 
+from likewise._parallel import threads_for
 from likewise._subsample import fixed_sample
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.kernel.schema import People
@@ -117,7 +118,8 @@ def _by_regression(features: FloatArray, where: Any) -> FloatArray:
     """Chances of each value, given features."""
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(max_iter=1000).fit(features, where)
+    with threads_for(features.size):
+        model = LogisticRegression(max_iter=1000).fit(features, where)
     return np.asarray(np.clip(model.predict_proba(features), 1e-6, 1.0))
 
 

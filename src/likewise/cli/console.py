@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import sys
 import warnings
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -387,7 +389,7 @@ class Output:
         """Print text, or keep the same facts for the JSON document."""
         self.facts |= facts
         if not self.as_json:
-            click.echo(text, err=self.to_stderr)
+            click.echo(_wrapped(text), err=self.to_stderr)
 
     def note(self, text: str) -> None:
         """Print a note; each once."""
@@ -395,7 +397,7 @@ class Output:
             return
         self.notes.append(text)
         if not self.as_json:
-            click.echo(f"Note: {text}", err=True)
+            click.echo(_wrapped(f"Note: {text}"), err=True)
 
     def busy(self, doing: str) -> AbstractContextManager[Any]:
         """Show a spinner."""
@@ -439,6 +441,16 @@ class Output:
             click.echo(json.dumps(self.facts | ({"notes": self.notes} if self.notes else {}), indent=2))
         elif try_next:
             click.echo("\nNext: " + "\n      ".join(try_next), err=self.to_stderr)
+
+
+def _wrapped(text: str) -> str:
+    """Sentences in lines of the terminal's width, so that it breaks no word; tables and commands stay as they are."""
+    if not (sys.stdout.isatty() or "COLUMNS" in os.environ):
+        return text
+    fill = TextWrapper(shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False).fill
+    lines = text.split("\n")
+    kept = re.compile(r"\s*likewise |.*\S  ")
+    return "\n".join(line if kept.match(line) else fill(line) for line in lines)
 
 
 _CARRIED = (

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._frozen import Frozen
+from likewise._parallel import threads_for
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, check_size, checking
 from likewise.exceptions import InvalidInputError
@@ -282,7 +283,8 @@ class MahalanobisMetric(Metric):
             labels = labels.astype(str)
             if len(set(labels.tolist())) < 2:
                 raise InvalidInputError(f"protected must hold at least two groups; column {k} has one.")
-            fitted = LogisticRegression(max_iter=1000).fit(scaled, labels)
+            with threads_for(scaled.size):
+                fitted = LogisticRegression(max_iter=1000).fit(scaled, labels)
             found.append(fitted.coef_)
         scales = check_positive("scale", scale) / spread
         return cls.from_directions(np.vstack(found) / scales, scales=scales, feature_names=labels_of(X))

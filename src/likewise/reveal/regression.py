@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_X_y
 
+from likewise._parallel import threads_for
 from likewise._typing import FloatArray
 from likewise._validation import check_size, checking
 from likewise.exceptions import InvalidInputError
@@ -70,7 +71,8 @@ def linear_weights(
     """Weights of `linear_metric` per unit of `X` to the given power; not all of them are 0."""
     scaler = StandardScaler().fit(X, sample_weight=sample_weight)
     model = LogisticRegression(max_iter=10_000) if classify else Ridge()
-    coef = np.atleast_2d(model.fit(scaler.transform(X), y, sample_weight=sample_weight).coef_)
+    with threads_for(X.size):
+        coef = np.atleast_2d(model.fit(scaler.transform(X), y, sample_weight=sample_weight).coef_)
     spread = np.abs(coef[0]) if len(coef) == 1 else coef.max(axis=0) - coef.min(axis=0)
     # A feature that never varies gets a coefficient of rounding noise.
     standard = np.where(scaler.var_ > 0, spread, 0.0)
