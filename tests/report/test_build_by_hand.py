@@ -90,14 +90,13 @@ def test_a_chart_of_prices_stands_in_proportion():
     folds = (Fold(np.arange(2), np.arange(2), np.arange(2)),)
 
     def showing(brier, error):
-        row = {"title": "ours", "brier": brier, "brier_se": error, "confidence": 0.6, "confidence_se": 0.1, "level": ""}
+        row = {"title": "ours", "brier": brier, "brier_se": error, "level": ""}
         return CVResult(row | {"guarantee": True, "note": ""}, np.zeros(2), np.zeros((2, 2)), True)
 
     results = {0.5: showing(0.2, 0.05), 1.0: showing(0.15, 0.05), 2.0: showing(0.1, 0.0)}
     tradeoff = Tradeoff("ours", results, showing(0.25, 0.0), showing(0.12, 0.0), folds, "classification", METRIC)
     comparison = Comparison({"ours": showing(0.1, 0)}, {}, folds, "classification", METRIC)
-    cost = Cost(comparison, "ours", False, tradeoff, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)
-    error, confidence = charts.tradeoff_charts(cost)
+    error = charts.tradeoff_chart(Cost(comparison, "ours", False, tradeoff))
     left, right = charts.LEFT, charts.WIDTH - charts.RIGHT
     assert [x for x, *_ in error["dots"]] == pytest.approx([left, (left + right) / 2, right])
     assert error["chosen"] == (left + right) / 2
@@ -107,9 +106,6 @@ def test_a_chart_of_prices_stands_in_proportion():
         return round(top + (0.25 - value) / 0.15 * (bottom - top), 1)
 
     assert error["dots"][0][1:] == (at(0.2), at(0.25), at(0.15))
-    assert error["lines"] == {"constant": at(0.25), "before": at(0.12)}
+    assert error["lines"] == [("the unconstrained model", at(0.12), "free"), ("a constant", at(0.25), "base")]
     assert [text for _, text in error["y_ticks"]] == ["0.10", "0.15", "0.20", "0.25"]
-    assert error["rows"] == [(0.5, "0.2000", ""), (1.0, "0.1500", ""), (2.0, "0.1000", "")]
-    assert [row[2] for row in confidence["rows"]] == ["70.0%", "80.0%", "90.0%"]
-    assert error["ceiling"] == []
-    assert len(confidence["ceiling"]) == 3
+    assert error["rows"] == [("0.5", "0.2000", "0.0500"), ("1", "0.1500", "0.0500"), ("2", "0.1000", "0.0000")]

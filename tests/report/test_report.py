@@ -9,8 +9,8 @@ from test_report_data import METRIC, PANELS, costs, mortgage, promise, rows_of
 
 from likewise import TableMetric, audit, review_files
 from likewise.report import GroupFigures, GroupScores, ReportData, ReviewedFiles, render
-from likewise.report.pairs import first_pair
 from likewise.report.render import embedded_json
+from likewise.report.view import prepare
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028{{ 7 * 7 }}"
 
@@ -67,7 +67,6 @@ def hostile():
         metric=metric,
         people=people,
         guarantee=promise(metric, "sampled", HOSTILE, slack=0.01, delta=0.001, n_draws=1000),
-        revealed=metric.scaled(0.4),
         before=scores,
         after=scores,
         audit_before=found,
@@ -117,19 +116,21 @@ def test_without_a_guarantee_the_page_promises_nothing():
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_without_pairs_the_page_says_so(n):
-    assert "no sampled people with scores" in render(mortgage(n))
+    page = render(mortgage(n))
+    assert 'id="picture"' not in page
+    assert "Type the values of two people" in page or "Compare any two people" in page
 
 
 def test_only_one_of_the_models_may_have_scores_and_an_audit():
     page = render(replace(mortgage(5), guarantee=None, after=None, audit_after=None))
-    assert "before-count" in ids(page)
-    assert "after-count" not in ids(page)
+    assert "before-picture" in ids(page)
+    assert "after-picture" not in ids(page)
 
 
 def test_a_model_with_nothing_before_it_is_not_said_to_have_changed():
     data = mortgage(5)
     groups = tuple(replace(group, before=None) for group in data.groups)
-    alone = {"before": None, "audit_before": None, "revealed": None, "cost": None, "panels": ()}
+    alone = {"before": None, "audit_before": None, "cost": None, "panels": ()}
     words = words_of(render(replace(data, groups=groups, **alone)))
     assert "This model: the pairs closest to their limit" in words
     assert not re.findall(r"\b(?:before|smooth\w*|without a promise)\b", words, flags=re.IGNORECASE)
@@ -171,37 +172,46 @@ def test_columns_that_must_not_matter_are_first_on_a_card_and_the_others_are_cou
     assert "x4" not in card
 
 
-def test_scores_of_a_pair_are_those_of_the_outcome_that_differs_most():
+def test_scores_of_a_pair_are_those_of_all_outcomes():
     metric = TableMetric({"age": 0.001})
     people = rows_of(metric, [[30], [31]])
     three = np.array([[0.5, 0.3, 0.2], [0.1, 0.35, 0.55]])
     found = audit(None, people.table, metric, predictions=three)
     page = render(ReportData("", "b", metric, people, after=three, audit_after=found, shown=1, classes=("a", "b", "c")))
-    assert "Scores for “a”: 50.0% and 10.0%." in page
+    words = " ".join(words_of(page).split())
+    assert "Scores: a 50.0% and 10.0%; b 30.0% and 35.0%; c 20.0% and 55.0%" in words
+    assert "Goes up by, and down by, in all 40 points" in words
     numbers = np.array([2000.0, 5000.0])
     found = audit(None, people.table, metric, predictions=numbers, output_range=(0, 20000))
     ranged = ReportData("", "wage", metric, people, after=numbers, audit_after=found, output_range=(0.0, 20000.0))
-    assert "Predictions: 2000 and 5000." in render(ranged)
+    assert "Predictions: 2,000 and 5,000" in render(ranged)
 
 
-def test_the_page_opens_with_a_pair_that_the_unconstrained_model_sets_apart_and_the_model_does_not():
-    """Rows 1 and 2 are the worst of it, but the model exceeds their distance too; rows 1 and 3 are next."""
-    metric = TableMetric({"age": 0.1}, {"race": 0})
-    people = rows_of(metric, [[30, "x"], [31, "x"], [31, "y"], [32, "y"], [90, "y"]])
-    before = np.array([0.6, 0.9, 0.1, 0.1, 0.0])
-    after = np.array([0.5, 0.6, 0.4, 0.5, 0.0])
-    data = ReportData("", "yes", metric, people, before=before, after=after)
-    found = first_pair(data)
-    assert found["pair"] == [1, 3]
-    assert (
-        "the unconstrained model sets furthest apart beyond their distance, of those whom this model keeps"
-        in found["rule"]
+def test_the_page_tells_of_the_two_alike_whom_the_unconstrained_model_sets_furthest_apart():
+    """Ann and Bob, 3 points apart, differ in race, in what counts, and in what the model does not use."""
+    metric = TableMetric(
+        {"age": 0.01, "debt": 0.0}, {"job": 0.02, "race": 0.0}, zero_reasons={"debt": "not_used", "race": "protected"}
     )
-    assert found["rule"] in render(data)
-    assert '"first":[1,3]' in render(data)
-    # Where it exceeds no distance, or there is none: the two at the smallest distance, and it is said.
-    for other in (replace(data, before=after * 0), replace(data, before=None)):
-        assert first_pair(other) == {"pair": [1, 2], "rule": "Shown first are the two at the smallest distance."}
+    rows = [[30, 1, "cook", "x"], [31, 2, "nurse", "y"], [31, 2, "nurse", "x"], [90, 2, "cook", "x"]]
+    people = rows_of(metric, rows, ["Ann", "Bob", "Cat", "Dan"])
+    before, after = np.array([0.9, 0.4, 0.5, 0.1]), np.array([0.61, 0.6, 0.6, 0.4])
+    data = ReportData("", "yes", metric, people, before=before, after=after, guarantee=promise(metric))
+    page = " ".join(words_of(render(data)).replace("\n", " ").split())
+    assert "Ann and Bob are 3 points apart. What counts between them: job (cook, nurse) , age (30, 31) ." in page
+    assert "What must not count: race (x, y) ." in page
+    assert "Without the guarantee, the score of the first is 90.0% and of the second 40.0% : 50 points apart" in page
+    assert "where 3 points would be allowed" in page
+    assert "With it, the score of the first is 61.0% and of the second 60.0% : 1 point apart, within the 3" in page
+    assert "They differ in 1 column of weight 0 that is not used, too: debt ." in page
+    assert "Of all pairs at most 5 points apart, these are the two whose scores the unconstrained model sets" in page
+    assert (
+        "Without the guarantee, 4 of 6 pairs of people are treated more differently than they differ. With it, none"
+        in page
+    )
+    assert '"first":[0,1]' in render(data)
+    alone = " ".join(words_of(render(replace(data, before=None, guarantee=None))).split())
+    assert "these are the two whose scores this model sets furthest apart" in alone
+    assert "None of 6 pairs of people are treated more differently than they differ." in alone
 
 
 def test_sentences_are_apart_and_a_date_is_shown_only_if_given():
@@ -273,51 +283,73 @@ def test_units_read_naturally():
     assert "ratio" not in words.replace("Ratio", "").replace("in ratio", "")
 
 
+def test_what_was_lost_is_said_in_people():
+    data = mortgage(5)
+
+    def said(**changes):
+        cost = replace(data.cost, people=replace(data.cost.people, **changes), metric_saw=False)
+        return " ".join(words_of(render(replace(data, cost=cost))).split())
+
+    words = said()
+    assert "Of 1,000 people, 34 get another decision than by the unconstrained model." in words
+    wrong = "Of 1,000 people, 120 get a decision that is not their outcome: "
+    more = "20 more than by the unconstrained model (± 6); if everybody had the same score, 223."
+    assert words.count(wrong + more) == 2  # there and on the page for a board
+    assert "each model says “loan approved” to as many people as had that outcome, 870 of 1,000" in words
+    against = "the difference from the 100 of the unconstrained model cannot be told from chance"
+    assert wrong + against in said(error=0.011)
+    assert "pairs misranked" not in words.lower()
+    fewer = said(wrong=data.cost.people.wrong | {"unconstrained": 0.15})
+    assert "30 fewer than by the unconstrained model" in fewer
+    assert "cost nothing" not in fewer
+
+
 @pytest.mark.parametrize(
     ("own", "words"),
-    [
-        (0.088, "too small to be measured on these people: the Brier score, of which less is better, is 0.0880"),
-        (0.0901, "The price of the promise is too small to be measured on these people: "),
-        (0.096, "The promise has a price: the Brier score, of which less is better, is 0.0960; that of the "
-                "unconstrained model is 0.0900, of a constant 0.1070"),
-        (0.108, "This model is not measurably better than giving everybody the same score: "),
-    ],
-)  # fmt: skip
-def test_the_verdict_is_what_was_measured(own, words):
-    assert words in render(replace(mortgage(5), cost=costs(own)))
+    [(0.088, ""), (0.108, "This model is not measurably better than giving everybody the same score.")],
+)
+def test_a_model_that_is_no_better_than_a_constant_is_said_to_be(own, words):
+    page = render(replace(mortgage(5), cost=costs(own)))
+    assert words in page
+    assert ("not measurably better" in page) == bool(words)
 
 
 @pytest.mark.parametrize(
     ("saw", "words"),
     [
-        (
-            True,
-            "But the metric was designed on these people, so the price is understated; likewise design --holdout 0.25",
-        ),
+        (True, "The metric was designed on these people, so the price is understated; likewise design --holdout 0.25"),
         (None, "If the metric was designed on these people, the price is understated; likewise design --holdout 0.25"),
         (False, ""),
     ],
 )
-def test_the_verdict_says_whether_the_metric_has_seen_these_people(saw, words):
+def test_the_price_is_said_to_be_understated_where_the_metric_has_seen_these_people(saw, words):
     page = render(replace(mortgage(5), cost=replace(costs(0.088), metric_saw=saw)))
     assert words in page
-    assert ("the price is understated" in page) == bool(words)  # control
+    assert page.count("the price is understated") == (2 if words else 0)  # there and on the page for a board
 
 
-def test_a_constant_stands_beside_the_model_wherever_figures_are_shown():
+def test_the_unconstrained_model_and_a_constant_stand_beside_the_model():
     words = " ".join(words_of(render(mortgage(5))).split())
-    assert "0.0880 Brier score (lower is better); the unconstrained model 0.0900, a constant 0.1070" in words
-    assert "pairs above their distance, the unconstrained model → this model" in words
     assert "The unconstrained model is the better of logistic regression and boosting" in words
-    assert "A constant 0.1070 ± 0.0010" in words
-    assert words.count("a constant") >= 3
+    assert "A constant 0.1070 ± 0.0010 0.500 223" in words
+    assert "This model 0.0880 ± 0.0010 0.800 120" in words
 
 
 def test_groups_show_rates_and_their_ratios():
     words = " ".join(words_of(render(mortgage(5))).split())
     # 0.81 / 0.9 with the promise, 0.75 / 0.96 without.
-    assert "black 61 67.0% 76.8% 70.2% 81.0% 75.0% 0.90 0.78 82.0% 80.3%" in words
+    assert "black 61 67.0% 76.8% 70.2% 81.0% 75.0% 0.90 0.78 18.0% 19.7%" in words
     assert "nothing is promised about it" in words
+
+
+def test_protected_groups_are_never_folded_and_the_others_are():
+    data = mortgage(5)
+    reasons = {"race": "protected", "sex": "not_used"}
+    metric = TableMetric(METRIC.numeric, METRIC.categorical, missing={"income": 0.05}, zero_reasons=reasons)
+    view = prepare(replace(data, metric=metric, guarantee=None, audit_before=None, audit_after=None))
+    assert [[column for column, _ in view[key]] for key in ("groups", "other_groups")] == [["race"], ["sex"]]
+    view = prepare(data)  # which does not say who set the weights to 0
+    assert [[column for column, _ in view[key]] for key in ("groups", "other_groups")] == [["race", "sex"], []]
 
 
 def test_little_reach_is_a_warning():
@@ -329,7 +361,23 @@ def test_little_reach_is_a_warning():
         assert "30 points away" in page
 
 
-def test_the_pair_closest_to_its_limit_is_shown_when_nothing_is_above_it():
-    words = " ".join(words_of(render(mortgage(5))).split())
-    assert "The first uses 90.0% of what it may." in words
-    assert "Applicant 1 and Applicant 3 may differ by 10 points differ by 9 points" in words
+def test_the_pairs_closest_to_their_limit_are_shown_when_nothing_is_above_it():
+    data = mortgage(5)
+    first = data.scan.closest.iloc[0]
+    words = " ".join(words_of(render(data)).split())
+    share = first["difference"] / min(1, first["distance"] + data.epsilon)
+    assert f"The first uses {100 * share:.1f}% of what it may." in words
+
+
+def test_a_board_reads_one_page():
+    words = " ".join(words_of(render(mortgage(20)).split('<section id="board"')[1]).split())
+    for row in (
+        "What is promised For any two people",
+        "Whom it binds",
+        "What it costs people Of 1,000",
+        "Groups",
+        "What is not promised",
+    ):
+        assert row in words
+    assert f"{mortgage(20).audit_before.n_violations} of 190 pairs above the line" in words
+    assert "Ratio" not in words

@@ -9,7 +9,8 @@ import pytest
 
 from likewise import TableMetric, WeightedLp, audit
 from likewise.kernel.bounds import Bound
-from likewise.report import Cost, GroupFigures, GroupScores, ReportData
+from likewise.report import Cost, GroupFigures, GroupScores, PeopleCost, ReportData
+from likewise.report.pairs import differences
 from likewise.scorecard.display import Panel
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
@@ -34,11 +35,6 @@ METRIC = TableMetric(
         "loan / price of the home": "percent",
         "years in current job": "years",
     },
-)
-REVEALED = TableMetric(
-    dict(zip(METRIC.numeric, (1.2e-05, 9e-07, 0.0095, 0.0061, 0.0012), strict=True)),
-    dict(zip(METRIC.categorical, (0.24, 0.31, 0.04, 0.09, 0.02), strict=True)),
-    missing={"income": 0.05},
 )
 
 
@@ -116,8 +112,10 @@ def costs(own=0.088, metric=METRIC, title="additive"):
     }
     scales = {s: showing(title, own + 0.003 / s, confidence=0.83 - 0.01 / s) for s in (0.25, 0.5, 1.0, 2.0, 4.0)}
     tradeoff = Tradeoff(title, scales, results["constant"], results["unconstrained"], FOLDS, "classification", metric)
-    ceilings = {s: 0.95 - 0.01 / s for s in scales}
-    return Cost(Comparison(results, {}, FOLDS, "classification", metric), "additive", False, tradeoff, ceilings, 90)
+    people = PeopleCost(
+        0.034, {"constant": 0.223, "additive": 0.12, "unconstrained": 0.1, "boosting": 0.11}, 0.006, 0.87
+    )
+    return Cost(Comparison(results, {}, FOLDS, "classification", metric), "additive", False, tradeoff, people)
 
 
 PANELS = (
@@ -163,22 +161,18 @@ def mortgage(n_people=200):
         metric=METRIC,
         people=people,
         guarantee=promise(n_draws=1000),
-        revealed=REVEALED,
         before=before,
         after=after,
         audit_before=audits[0],
         audit_after=audits[1],
-        closest=pd.DataFrame({"row_a": [0], "row_b": [2], "difference": [0.09], "distance": [0.1]})
-        if n_people > 2
-        else None,
         cost=costs(),
         groups=tuple(
             GroupScores(column, group, n, actual, GroupFigures(*before), GroupFigures(*after))
             for column, group, n, actual, before, after in (
-                ("race", "black", 61, 0.67, (0.702, 0.75, 0.803), (0.768, 0.81, 0.82)),
-                ("race", "white", 481, 0.9, (0.902, 0.96, 0.917), (0.868, 0.9, 0.898)),
-                ("sex", "female", 179, 0.86, (0.861, 0.93, 0.888), (0.846, 0.92, 0.877)),
-                ("sex", "male", 418, 0.88, (0.866, 0.95, 0.9), (0.851, 0.93, 0.885)),
+                ("race", "black", 61, 0.67, (0.702, 0.75, 0.197), (0.768, 0.81, 0.18)),
+                ("race", "white", 481, 0.9, (0.902, 0.96, 0.083), (0.868, 0.9, 0.102)),
+                ("sex", "female", 179, 0.86, (0.861, 0.93, 0.112), (0.846, 0.92, 0.123)),
+                ("sex", "male", 418, 0.88, (0.866, 0.95, 0.1), (0.851, 0.93, 0.115)),
             )
         ),
         groups_of="597 people, each held out once",
@@ -194,6 +188,9 @@ def test_the_page_shows_at_most_200_people_spread_over_all():
     assert len(data.sample) == 200
     assert data.sample[[0, -1]].tolist() == [0, 999]
     assert np.diff(data.sample).max() <= 6  # 999 / 199 is 5.02
+    scored = replace(data, after=np.where(np.arange(1000) == 502, 0.9, 0.5))
+    assert set(scored.sample) == {*data.sample, *scored.story.pair}  # the two of whom the page tells are among them
+    assert not set(scored.story.pair) <= set(data.sample)
 
 
 def test_people_are_named_by_the_index_of_their_table():
@@ -212,7 +209,6 @@ def test_objects_that_do_not_belong_together_are_refused():
     data, other = mortgage(5), METRIC.scaled(2)
     for change, message in (
         ({"guarantee": promise(other)}, "guarantee must be about the report's metric"),
-        ({"revealed": TableMetric(METRIC.numeric, {})}, "revealed must weigh every column"),
         ({"audit_after": mortgage(4).audit_after}, "audit_after must search these people"),
         ({"audit_before": replace(data.audit_before, metric=other)}, "audit_before must search these people"),
         ({"before": data.before[:3]}, "before must hold one probability for each"),
@@ -237,16 +233,16 @@ def test_people_whom_the_metric_refuses_or_the_coding_does_not_know_are_refused(
 
 def test_several_classes_differ_in_total_variation_and_numbers_by_shares_of_their_range():
     metric = TableMetric({"age": 0.01})
-    people, pair = rows_of(metric, [[30], [40]]), ([0], [1])
+    people, pair = rows_of(metric, [[30], [40]]), (np.array([0]), np.array([1]))
     three = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
-    assert ReportData("", "c", metric, people, after=three).differences("after", *pair) == pytest.approx(0.3)
+    assert differences(ReportData("", "c", metric, people, after=three).shares["after"], *pair) == pytest.approx(0.3)
     two = np.array([[0.5, 0.5], [0.2, 0.8]])
     for shown in (0, 1):
         data = ReportData("", "c", metric, people, after=two, shown=shown)
-        assert data.differences("after", *pair) == pytest.approx(0.3)
+        assert differences(data.shares["after"], *pair) == pytest.approx(0.3)
         assert data.shares["after"][:, 0].tolist() == two[:, shown].tolist()
     wages = ReportData("", "wage", metric, people, after=np.array([20.0, 50.0]), output_range=(0.0, 200.0))
-    assert wages.differences("after", *pair) == pytest.approx(0.15)
+    assert differences(wages.shares["after"], *pair) == pytest.approx(0.15)
 
 
 def test_a_cost_is_of_methods_that_were_compared():

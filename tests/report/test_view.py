@@ -11,6 +11,8 @@ from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.report import ReportData, charts, render
 from likewise.report import text as words
 from likewise.report.build import build_scores_report
+from likewise.report.cards import scores_of
+from likewise.report.pairs import BINS, PairScan, Story, differences
 from likewise.report.view import for_browser, prepare
 from likewise.scorecard.display import Panel, panels_of
 from likewise.selection.cross_validation import SCORES
@@ -46,9 +48,8 @@ def test_a_pair_is_allowed_its_distance_and_epsilon_and_what_counts_most_comes_f
     cards = {tuple(card["names"]): card for card in view["over"]}
     card = cards["Ann", "Bob"]
     assert (card["allowed"], card["difference"]) == pytest.approx((0.25, 0.375))
-    assert (card["allowed_bar"], card["difference_bar"]) == (66.67, 100.0)
+    assert [(column.name, a, b) for column, a, b in card["protected"]] == [("height", "150", "160")]
     assert [(column.name, a, b) for column, a, b in card["apart"]] == [
-        ("height", "150", "160"),  # protected columns first
         ("age", "20 years", "30 years"),
         ("job", "cook", "nurse"),
         ("debt", "1", "3"),
@@ -77,18 +78,16 @@ def test_a_category_counts_its_weight_once_and_a_missing_number_its_own():
 
 
 def test_columns_count_what_a_usual_difference_is_worth():
-    age, debt, height, job, race = prepare(report(revealed=METRIC.scaled(2)))["columns"]
+    age, debt, height, job, race = prepare(report())["columns"]
     spread = np.std([20, 30, 50, 20])
     assert age.counts == pytest.approx(0.01 * spread)
     assert debt.typical == pytest.approx(np.std([1, 3, 1]))  # among those of whom it is known
     assert (job.typical, job.counts, job.options) == (1.0, 0.1, ("cook", "nurse"))
     assert (height.counts, height.bar, height.position, race.counts) == (0.0, 0.0, 0, 0.0)
-    longest = 1.25 * 2 * 0.01 * spread  # that of age as it was revealed, and room to grow
+    longest = 1.25 * 0.01 * spread  # that of age, and room to grow
     assert age.longest == pytest.approx(longest)
     assert age.bar == pytest.approx(100 * 0.01 * spread / longest, abs=0.01)
-    assert age.revealed_bar == pytest.approx(80.0)
-    assert job.revealed_bar == pytest.approx(100 * 0.2 / longest, abs=0.01)
-    assert (age.revealed_worth, job.worth) == ("1 point = 0.5 years", "any difference = 10 points")
+    assert job.worth == "any difference = 10 points"
     assert age.top == 1.0
     assert age.position == round(200 * np.cbrt(0.01 * spread))
     assert [column.missing for column in (age, debt)] == [None, 0.3]
@@ -107,31 +106,29 @@ def test_the_script_is_given_the_people_as_they_are():
     assert told["people"][0]["before"] == pytest.approx([1 / 3] * 3, abs=1e-9)
 
 
-def test_pairs_are_counted_above_the_distance_and_above_what_is_promised():
-    distances = np.array([0.1125, 0.1125, 0.1125, 0.1125, 0.9])
-    gaps = np.array([0.1125, 0.1175, 0.1525, 0.0525, 0.95])
-    found = charts.density(distances, gaps, 0.2, 0.01)
-    assert (found.n_pairs, found.n_above, found.n_above_epsilon) == (5, 3, 2)
-    # In 40 cells of 0.005 each way: two pairs within in the column 22, two above; the fifth is outside the picture.
-    assert found.within[0] == "M22 29h1v1h-1zM22 17h1v1h-1z"
-    assert found.above[0] == "M22 16h1v1h-1zM22 9h1v1h-1z"
-    assert set(found.within[1:]) == set(found.above[1:]) == {""}
-    view = prepare(report())["pairs"]
-    assert (view["n_pairs"], view["limit"]) == (6, 0.75)
-    expected = 0
-    for a, b in zip(*np.triu_indices(4, 1), strict=True):
-        expected += abs(AFTER[a] - AFTER[b]) > METRIC.pairwise(TABLE)[a, b] + 0.01
-    assert dict(view["models"])["after"].n_above_epsilon == expected
+def test_a_picture_has_a_path_for_each_shade_and_neighbours_are_one_rectangle():
+    """Counts 1, 1, 2 and 8 in the bottom row, and 1 above the first: five shades from 1 to 8."""
+    cells = np.zeros((2, BINS, BINS), dtype=int)
+    cells[0, :4, 0] = [1, 1, 2, 8]
+    cells[1, 0, 1] = 1
+    scan = PairScan(13, {"after": 1}, 1.0, {"after": cells}, Story((0, 1), 0.1, 0.1), pd.DataFrame())
+    within, above = charts.pictures(scan)["after"]
+    bottom = BINS - 1
+    assert within == [f"M0 {bottom}h2v1h-2z", f"M2 {bottom}h1v1h-1z", "", "", f"M3 {bottom}h1v1h-1z"]
+    assert above == [f"M0 {bottom - 1}h1v1h-1z", "", "", "", ""]
 
 
-def test_cells_are_darker_the_more_pairs_are_in_them():
-    for count, shade in ((1, 0), (2, 0), (3, 1), (9, 1), (10, 2), (99, 3), (100, 4)):
-        found = charts.density(np.full(count, 0.01), np.zeros(count), 1.0, 0.0)
-        assert [bool(path) for path in found.within] == [k == shade for k in range(5)]
+def test_the_page_counts_pairs_once_and_as_the_audit_does():
+    """Above the distance by more than the promise allows: the picture, the board and the audit agree."""
+    data = report(audit_after=audit(None, TABLE, METRIC, predictions=AFTER, tolerance=0.01))
+    D, (a, b) = METRIC.pairwise(TABLE), np.triu_indices(4, 1)
+    above = int((np.abs(AFTER[a] - AFTER[b]) > D[a, b] + 0.01).sum())
+    assert data.scan.n_above["after"] == data.audit_after.n_violations == above
+    assert 0 < above < (np.abs(AFTER[a] - AFTER[b]) > D[a, b] - 0.3).sum()  # control
+    assert prepare(data)["slack"] == pytest.approx(0.01 / data.scan.limit * BINS, abs=0.01)
 
 
 def test_axes_are_round():
-    assert [charts.axis_limit(x) for x in (0.0, 0.02, 0.021, 0.75, 0.76, 1.0)] == [0.02, 0.02, 0.05, 0.75, 1.0, 1.0]
     for values, expected in (
         ([0.12, 0.31], [0.1, 0.15, 0.2, 0.25, 0.3, 0.35]),
         ([0.0, 10.0], [0.0, 5.0, 10.0]),
@@ -141,12 +138,6 @@ def test_axes_are_round():
         low, high, ticks = charts.round_ticks(values)
         assert ticks == pytest.approx(expected)
         assert (low, high) == pytest.approx((expected[0], expected[-1]))
-
-
-def test_dots_stand_in_proportion_between_the_outermost_errors():
-    """From 1 - 0.5 to 3 + 0.5: a span of 3 on 92 percent, from 4 on."""
-    found = charts.dots([1.0, 2.0, 3.0], [0.5, 0.0, 0.5])
-    assert found == [(19.3, 4.0, 34.7), (50.0, 50.0, 50.0), (80.7, 65.3, 96.0)]
 
 
 @pytest.mark.parametrize(
@@ -189,14 +180,38 @@ def test_reach_by_hand():
 
 
 def test_a_promise_without_a_grid_allows_the_distance_alone():
-    view = prepare(
-        report(
-            guarantee=promise(METRIC, Bound(), "exact", "By hand."),
-            closest=pd.DataFrame({"row_a": [0], "row_b": [2], "difference": [0.125], "distance": [0.6]}),
-        )
-    )
-    (card,) = view["closest"]
-    assert (card["allowed"], card["allowed_bar"], card["difference_bar"]) == (0.6, 100.0, 20.83)
+    (card, *_) = prepare(report(guarantee=promise(METRIC, Bound(), "exact", "By hand.")))["closest"]
+    assert card["names"] == ["Ann", "Bob"]  # 0.1 of age, 0.04 of debt and 0.1 of job
+    assert (card["allowed"], card["difference"]) == pytest.approx((0.24, 0.375))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_scores_on_a_page_add_up(n_classes):
+    """To 100%, and their differences to the one that is printed; each is within two tenths of a point of the truth."""
+    rng = np.random.default_rng(n_classes)
+    metric = TableMetric({"age": 0.01})
+    people = metric.encode_rows(pd.DataFrame({"age": [30, 40]}))
+    for power in (0.3, 1, 3) * 60:
+        shares = rng.dirichlet(np.full(n_classes, power), 2)
+        data = ReportData("", "yes", metric, people, after=shares, classes=tuple(map(str, range(n_classes))))
+        difference = differences(data.shares["after"], np.array([0]), np.array([1]))[0]
+        lines = scores_of(data, data.shares["after"])
+        found = np.array([[float(text.rstrip("%")) for text in line[1:]] for line in lines])
+        assert np.abs(found - 100 * data.shares["after"].T).max() < 0.2
+        moved = found[:, 1] - found[:, 0]
+        if n_classes > 2:
+            assert found.sum(axis=0) == pytest.approx([100, 100])
+        if difference >= 0.01:
+            total = np.abs(moved).sum() / (1 if n_classes == 2 else 2)
+            assert words.points(difference).split()[0] == words.point_figure(total / 100)
+
+
+def test_shapes_of_categories_have_their_labels_and_all_axes_their_signs():
+    points = np.array([-40_000.0, 15_000.0])
+    panel = Panel("job", None, points, points - 1, points + 1, np.array([True, False]), ("cook", "nurse"), None)
+    found = charts.shapes([panel], {}, {}, 1)
+    assert found["first"][0]["levels"] == ("cook", "nurse")
+    assert [text for _, text in found["ticks"]] == ["\N{MINUS SIGN}40,000", "\N{MINUS SIGN}20,000", "0"]
 
 
 def test_fans_start_where_the_middle_of_the_people_is():
@@ -246,10 +261,10 @@ def test_denied_people_are_shown_beside_their_closest_comparators():
     bob, dan = sorted(prepare(data)["review"], key=lambda card: card["names"])
     assert (bob["names"], dan["names"]) == (["Bob", "Ann"], ["Dan", "Ann"])
     assert (bob["distance"], dan["distance"]) == pytest.approx((0.24, 0.0))
-    assert (bob["scores"], dan["scores"]) == ("Scores: 50.0% and 12.5%.", "Scores: 75.0% and 12.5%.")
+    assert (bob["scores"], dan["scores"]) == ([("", "50.0%", "12.5%")], [("", "75.0%", "12.5%")])
+    assert [column.name for column, _, _ in bob["protected"]] == ["height"]
     assert [(column.name, a, b) for column, a, b in bob["apart"]] == [
-        ("height", "160", "150"),  # protected columns first, then what qualifies, then what counts most
-        ("age", "30 years", "20 years"),
+        ("age", "30 years", "20 years"),  # what qualifies, then what counts most
         ("job", "nurse", "cook"),
         ("debt", "3", "1"),
     ]

@@ -15,14 +15,12 @@ from sklearn.utils import check_consistent_length
 from likewise._favourable import Direction, given_or_stored, known_favourable
 from likewise._fit_validation import model_columns
 from likewise._guarantee_warnings import suppress_guarantee_warnings
-from likewise._progress import progress_bar
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray
 from likewise._validation import short_repr
 from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.ask import answers, as_taken
 from likewise.auditing.audit import Audit, audit, tolerance_under
-from likewise.auditing.ceiling import ceiling
 from likewise.auditing.coverage import measure_coverage
 from likewise.auditing.file_review import FileReview
 from likewise.base import ConstrainedEstimator
@@ -36,7 +34,7 @@ from likewise.kernel.schema import People, as_frame, without_sparse
 from likewise.metrics.base import Metric
 from likewise.report.data import Cost, GroupScores, ReportData, ReviewedFiles, check_table_metric
 from likewise.report.hidden import audit_hidden, measure_hidden
-from likewise.report.pairs import closest_pairs
+from likewise.report.people import decide, people_cost
 from likewise.report.tables import groups_of
 from likewise.report.text import KINDS
 from likewise.scorecard.display import panels_of
@@ -50,14 +48,13 @@ OWN, INNER = "this model", "the model inside"
 _SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _SEARCHED_COST = 500  # people of a fold among whom pairs are searched
 _DRAWS, _STEPS = 60, 1000  # most draws and training steps of retrained models
-_CEILING = {2: 500}  # people on whom the ceiling is computed, by the number of classes
-_CEILING_OF_SEVERAL = 120
 
 
 def cost_of(
     model: Any,
     X: pd.DataFrame,
     y: npt.NDArray[Any],
+    shown: int = -1,
     *,
     comparison: Comparison | None = None,
     tradeoff: Tradeoff | None = None,
@@ -93,15 +90,7 @@ def cost_of(
         method = (method_name, comparison.estimators[method_name])
         tradeoff = measure_tradeoff(X, y, metric, _SCALES, method=method, comparison=comparison, **shared)
     is_prefit = isinstance(inner, FrozenEstimator)
-    if classes is None:
-        return Cost(comparison, method_name, is_prefit, tradeoff)
-    some = evenly_spaced(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
-    ceilings = {}
-    with progress_bar("Ceiling", len(tradeoff.results), show=verbose) as advance:
-        for scale in tradeoff.results:
-            ceilings[scale] = float(ceiling(X.iloc[some], y[some], metric.scaled(scale)))
-            advance(1)
-    return Cost(comparison, method_name, is_prefit, tradeoff, ceilings, len(some))
+    return Cost(comparison, method_name, is_prefit, tradeoff, people_cost(comparison, method_name, y, classes, shown))
 
 
 def _quick(model: Any) -> Any:
@@ -131,7 +120,6 @@ def build_report(
     y: Any,
     *,
     outcome: Any = None,
-    revealed: Any = None,
     frontier: MetricFrontier | None = None,
     comparison: Comparison | None = None,
     tradeoff: Tradeoff | None = None,
@@ -156,12 +144,10 @@ def build_report(
     model : classifier or regressor of likewise
         Fitted with a metric of tables, such as `TableMetric`.
     X, y : table and outcomes
-        People, named by the index of the table if it holds text, and otherwise by the row, counted from 0.
+        People, named by the index of the table if it holds text, and otherwise by the row, counted from 1.
     outcome : label, optional
         Class whose probability is shown; by default the favourable one, if its word is known, or else the
         last. For a regression, a name for what is predicted.
-    revealed : Metric, optional
-        The metric before it was edited.
     frontier : MetricFrontier, optional
         What `design_metric` returned, if the metric was designed.
     comparison, tradeoff : Comparison and Tradeoff, optional
@@ -196,7 +182,7 @@ def build_report(
     missed = absent if _wraps_another(model) else []
     costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "cv": cv, "verbose": verbose}
     with suppress_guarantee_warnings():  # under the loosest metric, guarantees may be vacuous
-        cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
+        cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], shown, **costing)
     unconstrained, unseen = None, np.arange(len(table))
     if cost is not None:
         cost = replace(cost, metric_saw=seen)
@@ -206,13 +192,12 @@ def build_report(
     before = None if unconstrained is None else _predict(unconstrained, people, classes, guarantee.output_range)
     after = _predict(model, people, classes, guarantee.output_range)
     favourable = None if classes is None else classes[shown]
-    data = ReportData(
+    return ReportData(
         title=words.pop("title", "How alike people are treated"),
         outcome=name,
         metric=metric,
         people=people,
         guarantee=guarantee,
-        revealed=revealed,
         frontier=frontier,
         before=before,
         after=after,
@@ -235,7 +220,6 @@ def build_report(
         n_population=len(table),
         **words,
     )
-    return replace(data, closest=closest_pairs(people, data.shares["after"], data.bound, data.epsilon, _WORST))
 
 
 def build_scores_report(
@@ -292,7 +276,7 @@ def build_scores_report(
         searched = audit(None, people.table, metric, predictions=after, output_range=output_range, n_worst=_WORST)
     taken = None if model is None else as_frame(X if asked is None else asked)
     end = Direction.of(given_or_stored(favourable, model), getattr(model, "classes_", None)).end
-    data = ReportData(
+    return ReportData(
         title=words.pop("title", "How alike people are treated"),
         outcome=outcome,
         metric=metric,
@@ -307,12 +291,12 @@ def build_scores_report(
         n_population=len(table),
         **words,
     )
-    return replace(data, closest=closest_pairs(people, data.shares["after"], data.bound, 0.0, _WORST))
 
 
 def _with_names(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with people's names as its index, or their positions if some have none."""
-    return table if all(isinstance(label, str) for label in table.index) else table.set_axis(range(len(table)))
+    """The table with people's names as its index, or their rows, counted from 1, if some have none."""
+    named = all(isinstance(label, str) for label in table.index)
+    return table if named else table.set_axis([f"row {k}" for k in range(1, len(table) + 1)])
 
 
 def _reviewed(review: FileReview | None, table: pd.DataFrame, metric: Metric, answers: Any) -> ReviewedFiles | None:
@@ -411,9 +395,14 @@ def _groups(
     """Groups of held-out people; none if nobody was held out."""
     if cost is None:
         return ()
-    results = cost.comparison.results
-    answers = {"before": results[UNCONSTRAINED].predictions, "after": results[cost.method].predictions}
-    return groups_of(table, metric, labels, answers, classes, shown)
+    comparison = cost.comparison
+    results = {"before": comparison.results[UNCONSTRAINED], "after": comparison.results[cost.method]}
+    answers = {name: found.predictions for name, found in results.items()}
+    decided = {
+        name: found.predictions if classes is None else decide(found, labels, classes, comparison.folds)
+        for name, found in results.items()
+    }
+    return groups_of(table, metric, labels, answers, decided, classes, shown)
 
 
 def _n_measured(cost: Cost) -> int:

@@ -1,4 +1,4 @@
-"""The cards of two people: pairs that the search found, and denied people with their comparators."""
+"""Two people: the pair of which the page tells, pairs that the search found, denied people with their comparators."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ import numpy as np
 from likewise._typing import FloatArray
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.units import number
 from likewise.report import text as words
-from likewise.report.columns import ColumnView, bar_length, columns_of
+from likewise.report.columns import ColumnView, columns_of
 from likewise.report.data import ReportData, ReviewedFiles
+from likewise.report.pairs import differences
 
 _APART = 4  # columns with a weight in which a pair differs
 
 
 def pair_cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: str) -> list[dict[str, Any]]:
-    """Pairs of people, with their scores and what sets them apart.
-
-    Columns that must not matter come first, and all of them; then what counts most.
-    """
+    """Pairs of people, with their scores and what sets them apart."""
     cards = []
     for pair in pairs.to_dict("records"):
         both, difference = [pair["row_a"], pair["row_b"]], pair["difference"]
@@ -30,15 +27,42 @@ def pair_cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: st
         cards.append(
             {
                 "names": [data.name(position) for position in both],
-                "scores": _scores(data, data.shares[name][both]) if name in data.shares else "",
+                "scores": scores_of(data, data.shares[name][both]) if name in data.shares else [],
                 **_apart(data.people, data.bound, columns, both),
                 "allowed": allowed,
                 "difference": difference,
-                "allowed_bar": bar_length(allowed, max(allowed, difference)),
-                "difference_bar": bar_length(difference, max(allowed, difference)),
             }
         )
     return cards
+
+
+def story(data: ReportData, columns: list[ColumnView]) -> dict[str, Any] | None:
+    """The pair of which the page tells first: what sets the two apart, and their scores by each model."""
+    told = data.story
+    if told is None:
+        return None
+    both = list(told.pair)
+    outputs = {name: shares[both] for name, shares in data.shares.items()}
+    first = next(iter(outputs.values()))
+    largest = int(np.abs(first[0] - first[1]).argmax())
+    models = [
+        {
+            "name": name,
+            "scores": scores_of(data, shares),
+            "ends": (100 * shares[:, largest]).round(2).tolist(),
+            "difference": float(differences(shares, np.array([0]), np.array([1]))[0]),
+        }
+        for name, shares in outputs.items()
+    ]
+    return {
+        "names": [data.name(position) for position in both],
+        "distance": told.distance,
+        "allowed": min(1.0, told.distance + data.epsilon),
+        "within": told.within,
+        "models": models,
+        "largest": largest,
+        **_apart(data.people, data.bound, columns, both),
+    }
 
 
 def file_cards(data: ReportData, review: ReviewedFiles) -> list[dict[str, Any]]:
@@ -54,7 +78,7 @@ def file_cards(data: ReportData, review: ReviewedFiles) -> list[dict[str, Any]]:
         cards.append(
             {
                 "names": [data.name(position, people) for position in both],
-                "scores": "" if shares is None else _scores(data, shares[both]),
+                "scores": [] if shares is None else scores_of(data, shares[both]),
                 "n_comparators": int(files["n_comparators"].iloc[i]),
                 "distance": float(files["distance"].iloc[i]),
                 **_apart(people, bound, columns, both, first=[str(name) for name in review.found.better]),
@@ -66,33 +90,69 @@ def file_cards(data: ReportData, review: ReviewedFiles) -> list[dict[str, Any]]:
 def _apart(
     people: People, bound: BoundMetric, columns: list[ColumnView], both: list[int], first: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Columns in which two people differ: all that must not matter, all those named `first`, then what counts most."""
+    """Columns in which two people differ: all that people protect, all those named `first`, then what counts most.
+
+    ``aside`` are columns of weight 0 for another reason, by its words.
+    """
     one, other = people.rows[both]
     order = np.lexsort((-bound.terms(one, other), bound.matters))
-    apart = [(columns[i], one[i], other[i]) for i in order]
-    apart = [(column, a, b) for column, a, b in apart if column.known(a) != column.known(b)]
-    leading = [entry for entry in apart if not entry[0].weight]
-    leading += [entry for entry in apart if entry[0].weight and entry[0].name in first]
+    found = [(columns[i], one[i], other[i]) for i in order]
+    found = [(column, a, b) for column, a, b in found if column.known(a) != column.known(b)]
+    apart = [(column, column.written(a), column.written(b)) for column, a, b in found]
+    hidden = [entry for entry in apart if not entry[0].weight]
+    named = [entry for entry in apart if entry[0].weight and entry[0].name in first]
     others = [entry for entry in apart if entry[0].weight and entry[0].name not in first]
+    aside: dict[str, list[str]] = {}
+    for column, _, _ in hidden:
+        if not column.is_protected:
+            aside.setdefault(column.zero, []).append(column.name)
     return {
-        "apart": [(column, column.written(a), column.written(b)) for column, a, b in leading + others[:_APART]],
+        "protected": [entry for entry in hidden if entry[0].is_protected],
+        "apart": named + others[:_APART],
+        "aside": aside,
         "n_more": len(others[_APART:]),
         "n_equal": len(columns) - len(apart),
     }
 
 
-def _scores(data: ReportData, shares: FloatArray) -> str:
-    """Two scores in words; of several outcomes, of the one in which they differ most."""
-    if shares.shape[1] == 1:
-        low, high = data.output_range or (0.0, 1.0)
+def scores_of(data: ReportData, shares: FloatArray) -> list[tuple[str, str, str]]:
+    """Two people's scores for each outcome, with its name; those of one that is not named alone have none.
+
+    Probabilities are rounded so that they add up to 100%, and what they differ by to the difference on the page.
+    """
+    if data.output_range:
+        low, high = data.output_range
         a, b = (low + (high - low) * shares[:, 0]).tolist()
-        return f"Predictions: {number(a)} and {number(b)}." if data.output_range else f"Scores: {_both(a, b)}."
-    largest = int(np.abs(shares[0] - shares[1]).argmax())
-    what = data.classes[largest] if data.classes else f"outcome {largest}"
-    return (
-        f"Scores for \N{LEFT DOUBLE QUOTATION MARK}{what}\N{RIGHT DOUBLE QUOTATION MARK}: {_both(*shares[:, largest])}."
-    )
+        return [("", words.figure(a), words.figure(b))]
+    if shares.shape[1] == 1:
+        return [("", *_rounded(np.hstack([shares, 1 - shares]))[0])]
+    names = data.classes or [f"outcome {k}" for k in range(shares.shape[1])]
+    return [(name, *both) for name, both in zip(names, _rounded(shares), strict=True)]
 
 
-def _both(a: float, b: float) -> str:
-    return f"{words.percent(a)} and {words.percent(b)}"
+def _rounded(shares: FloatArray) -> list[tuple[str, str]]:
+    """Two distributions in percent, that differ on paper by what their rounded difference is.
+
+    Examples
+    --------
+    >>> _rounded(np.array([[0.33333, 0.33333, 0.33334], [0.16664, 0.41668, 0.41668]]))
+    [('33.3%', '16.6%'), ('33.3%', '41.7%'), ('33.4%', '41.7%')]
+    """
+    change = shares[1] - shares[0]
+    digits = 1 if np.abs(change).sum() >= 0.02 else 2
+    unit = 100 * 10**digits
+    first = _apportion(shares[0] * unit, unit)
+    moved = round(float(np.abs(change).sum()) / 2 * unit)
+    second = first + _apportion(np.maximum(change, 0) * unit, moved)
+    second -= _apportion(np.maximum(-change, 0) * unit, moved, most=first)
+    return [
+        (f"{a / 10**digits:.{digits}f}%", f"{b / 10**digits:.{digits}f}%") for a, b in zip(first, second, strict=True)
+    ]
+
+
+def _apportion(parts: FloatArray, total: int, most: Any = np.inf) -> FloatArray:
+    """Whole numbers close to the parts, at most `most`, that add up to the total: the largest remainders go up."""
+    whole = np.floor(parts + 1e-9)
+    order = np.argsort(whole - parts + (whole >= most), kind="stable")
+    whole[order[: max(0, total - int(whole.sum()))]] += 1
+    return whole

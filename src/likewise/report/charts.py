@@ -10,64 +10,38 @@ from typing import Any
 
 import numpy as np
 
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise.design.frontier import MetricFrontier
 from likewise.design.references import Reference
 from likewise.metrics.units import Unit
 from likewise.report.data import Cost
+from likewise.report.pairs import PairScan
 from likewise.report.text import Limits, figure, measured
 from likewise.report.text import points as points_text
 from likewise.scorecard.display import Panel, height
-from likewise.selection.cross_validation import SCORES, Score
+from likewise.selection.cross_validation import SCORES
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-BINS = 40
-SHADES = (1, 3, 10, 30, 100)  # pairs in a cell from which the next darker shade is used
+SHADES = 5  # of a colour; each means several times as many pairs as the one before
 _LABEL_WIDTH = 40.0  # least distance of two ticks
-TOLERANCE = 1e-9  # a difference above the distance by less than this is a rounding error
 
 
-def axis_limit(largest: float) -> float:
-    """Return the smallest round number that is at least `largest`, up to 1."""
-    return next((round_ for round_ in (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75) if largest <= round_), 1.0)
+def pictures(scan: PairScan) -> dict[str, list[list[str]]]:
+    """Of each model SVG paths of the cells by shade: of pairs within their distance, and of those above it."""
+    most = max(int(cells.max()) for cells in scan.cells.values())
+    steps = np.geomspace(1, max(most, 2), SHADES + 1)[:-1].round(9)
+    return {name: [_shaded(layer, steps) for layer in cells] for name, cells in scan.cells.items()}
 
 
-@dataclass(frozen=True)
-class Density:
-    """How many pairs lie where, by distance (to the right) and difference of scores (upwards), in cells.
-
-    `within` and `above` hold one SVG path per shade, of the pairs that keep to the distance and of the others.
-    """
-
-    within: tuple[str, ...]
-    above: tuple[str, ...]
-    n_pairs: int
-    n_above: int
-    n_above_epsilon: int
-
-
-def density(distances: FloatArray, gaps: FloatArray, limit: float, epsilon: float) -> Density:
-    """Sort pairs into cells. Pairs further apart than `limit` are counted, but are outside of the picture."""
-    above = gaps > distances + TOLERANCE
-    shown = distances <= limit
-    layers = []
-    for layer in (~above, above):
-        chosen = layer & shown
-        column = np.minimum(BINS - 1, (distances[chosen] / limit * BINS).astype(int))
-        row = np.minimum(BINS - 1, (gaps[chosen] / limit * BINS).astype(int))
-        counts = np.bincount(column * BINS + row, minlength=BINS * BINS)
-        layers.append(_shaded(counts))
-    return Density(
-        layers[0], layers[1], len(gaps), int(above.sum()), int((gaps > distances + epsilon + TOLERANCE).sum())
-    )
-
-
-def _shaded(counts: Any) -> tuple[str, ...]:
-    shades = np.searchsorted(SHADES, counts, side="right")
-    return tuple(
-        "".join(f"M{cell // BINS} {BINS - 1 - cell % BINS}h1v1h-1z" for cell in np.flatnonzero(shades == shade))
-        for shade in range(1, len(SHADES) + 1)
-    )
+def _shaded(counts: IntArray, steps: FloatArray) -> list[str]:
+    """One path per shade; neighbours of one shade are one rectangle."""
+    shades = np.searchsorted(steps, counts.T[::-1], side="right")  # the largest difference above, as on the page
+    paths = []
+    for shade in range(1, SHADES + 1):
+        ends = np.diff(np.pad(shades == shade, ((0, 0), (1, 1))).astype(int))
+        runs = zip(np.argwhere(ends == 1).tolist(), np.argwhere(ends == -1).tolist(), strict=True)
+        paths.append("".join(f"M{x} {y}h{end - x}v1h{x - end}z" for (y, x), (_, end) in runs))
+    return paths
 
 
 # -- the trade-off ------------------------------------------------------------------------------------------------
@@ -105,35 +79,33 @@ class _Axes:
         return [(self.x(place), self.y(v), self.y(v + e), self.y(v - e)) for place, v, e in points]
 
 
-def tradeoff_charts(cost: Cost) -> list[dict[str, Any]]:
-    """Charts over the scale of the metric: the error and, for classes, mean confidence with the ceiling."""
+def tradeoff_chart(cost: Cost) -> dict[str, Any] | None:
+    """The error over the scale of the metric."""
     if cost.tradeoff is None:
-        return []
-    measures = {measure.name: measure for measure in SCORES[cost.tradeoff.task]}
-    if cost.tradeoff.task == "regression":
-        return [_tradeoff_chart(cost, measures["rmse"], {})]
-    return [_tradeoff_chart(cost, measures["brier"], {}), _tradeoff_chart(cost, measures["confidence"], cost.ceilings)]
-
-
-def _tradeoff_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]:
-    tradeoff: Any = cost.tradeoff
-    table, name = tradeoff.table, measure.name
-    scales = [float(scale) for scale in tradeoff.results]
+        return None
+    name = "rmse" if cost.tradeoff.task == "regression" else "brier"
+    measure = next(measure for measure in SCORES[cost.tradeoff.task] if measure.name == name)
+    table, scales = cost.tradeoff.table, [float(scale) for scale in cost.tradeoff.results]
     own = [(s, float(v), float(e)) for s, v, e in zip(scales, table[name], table[f"{name}_se"], strict=True)]
-    lines = {"constant": float(tradeoff.constant.row[name]), "before": float(tradeoff.unconstrained.row[name])}
-    values = [v for _, v, _ in own] + [v - e for _, v, e in own] + [v + e for _, v, e in own]
-    axes = _Axes(scales, [*values, *lines.values(), *ceilings.values()])
+    lines = [
+        ("the unconstrained model", float(cost.tradeoff.unconstrained.row[name]), "free"),
+        ("a constant", float(cost.tradeoff.constant.row[name]), "base"),
+    ]
+    axes = _Axes(scales, [v + sign * e for _, v, e in own for sign in (-1, 1)] + [v for _, v, _ in lines])
     ticks = axes.upwards[2]
     return {
         "title": measure.title[0].upper() + measure.title[1:],
-        "subtitle": "lower is better" if not measure.higher_is_better else "higher is better",
+        "own": "this model, with its standard error",
+        "x_title": "",
         "x_ticks": _spaced([(axes.x(scale), f"{TIMES}{figure(scale)}") for scale in scales]),
         "y_ticks": [(axes.y(tick), measured(measure, tick, ticks[1] - ticks[0])) for tick in ticks],
         "chosen": axes.x_if_there(1.0),
-        "lines": {key: axes.y(value) for key, value in lines.items()},
+        "lines": [(title, axes.y(value), key) for title, value, key in lines],
         "dots": axes.dots(own),
-        "ceiling": [(axes.x(s), axes.y(v)) for s, v in ceilings.items()],
-        "rows": [(s, measured(measure, v), measured(measure, ceilings[s]) if s in ceilings else "") for s, v, _ in own],
+        "beside": [],
+        "measured_on": "",
+        "head": ["All distances times", measure.title, "Standard error"],
+        "rows": [(figure(s), measured(measure, v), measured(measure, e)) for s, v, e in own],
     }
 
 
@@ -151,13 +123,16 @@ def frontier_chart(frontier: MetricFrontier, distance: float, limits: Limits = N
     axes = _Axes(distances, [*ends, *(one.loss for one in frontier.references.values())])
     return {
         "title": frontier.loss_name,
+        "own": "designed metrics with their cards, and standard errors",
+        "x_title": "mean distance" if limits else "mean distance, points",
         "x_ticks": _spaced([(axes.x(d), f"{width * d:.3g}") for d, _, _ in points]),
         "y_ticks": [(axes.y(tick), figure(tick)) for tick in axes.upwards[2]],
         "chosen": axes.x_if_there(distance),
         "distance": distance,
+        "lines": [(title, axes.y(x.loss), "free" if x.mean_distance is None else "base") for title, x in lines.items()],
         "dots": axes.dots(points),
         "beside": [(title, axes.x(float(one.mean_distance or 0)), axes.y(one.loss)) for title, one in beside.items()],
-        "lines": [(title, axes.y(one.loss), one.mean_distance is None) for title, one in lines.items()],
+        "head": ["Mean distance", frontier.loss_name, "Standard error"],
         "rows": [
             *((points_text(d, limits), f"{v:.4f}", f"{e:.4f}") for d, v, e in points),
             *(
@@ -165,8 +140,7 @@ def frontier_chart(frontier: MetricFrontier, distance: float, limits: Limits = N
                 for title, one in frontier.references.items()
             ),
         ],
-        "n_people": frontier.n_people,
-        "n_folds": frontier.n_folds,
+        "measured_on": f"{frontier.n_people:,} people in {frontier.n_folds} folds.",
     }
 
 
@@ -192,18 +166,6 @@ def _spaced(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
         if all(abs(tick[0] - other[0]) >= _LABEL_WIDTH for other in kept):
             kept.append(tick)
     return sorted(kept)
-
-
-def dots(values: Sequence[float], errors: Sequence[float]) -> list[tuple[float, float, float]]:
-    """Positions of values and their error bars between the smallest and the largest, in percent."""
-    low = min(v - e for v, e in zip(values, errors, strict=True))
-    high = max(v + e for v, e in zip(values, errors, strict=True))
-    span = high - low or 1.0
-
-    def place(value: float) -> float:
-        return round(4 + 92 * (value - low) / span, 1)
-
-    return [(place(v), place(v - e), place(v + e)) for v, e in zip(values, errors, strict=True)]
 
 
 # -- the shapes of a scorecard --------------------------------------------------------------------------------------
@@ -243,7 +205,8 @@ def _price(gain: float | None) -> str:
 
 
 def _signed(tick: float) -> str:
-    return "0" if abs(tick) < 1e-12 else f"{tick:+.4g}".replace("-", "\N{MINUS SIGN}")
+    sign = "\N{MINUS SIGN}" if tick < 0 else "+"
+    return "0" if abs(tick) < 1e-9 else sign + figure(abs(tick))
 
 
 def round_ends(first: float, last: float) -> tuple[float, float]:
@@ -283,7 +246,7 @@ def _drawn_numbers(panel: Panel, y: Callable[[float], float], unit: str) -> dict
         "line": "M" + "L".join(line),
         "held": held,
         "ends": names,
-        "states": [(name, y(value), round(value, 4) + 0.0) for name, value in panel.states],  # not -0
+        "states": [(name, y(value), _signed(value)) for name, value in panel.states],
         "levels": (),
         "unit": unit if unit.startswith("%") and len(unit) > 1 else "",
     }

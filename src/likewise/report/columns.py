@@ -21,8 +21,8 @@ class ColumnView:
     """A column for the table of exchange rates, the sliders and the comparer.
 
     Columns are compared by what a `typical` difference counts, on one linear scale up to `longest`; a slider counts
-    `top` at its right end. `scale` and `revealed_scale` are distances per unit, or between two different `options`;
-    `shares` are shares of it between any two, None for 1. `reason` says why a weight is 0, if the metric does. `limits`
+    `top` at its right end. `scale` is the distance per unit, or between two different `options`; `shares` are shares of
+    it between any two, None for 1. `reason` says why a weight is 0, if the metric does. `limits`
     are of numbers that are predicted.
     """
 
@@ -35,7 +35,6 @@ class ColumnView:
     shares: list[list[float]] | None
     typical: float
     scale: float
-    revealed_scale: float | None
     longest: float
     top: float
     reason: str | None
@@ -45,6 +44,11 @@ class ColumnView:
     def zero(self) -> str:
         """What is said of a weight of 0."""
         return words.WEIGHT_0 if self.reason is None else ZERO_REASONS[self.reason].short
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether people set the weight to 0; also where the metric does not say who did."""
+        return not self.weight and self.reason in (None, "protected")
 
     @property
     def short_unit(self) -> str:
@@ -62,11 +66,6 @@ class ColumnView:
         return bar_length(self.counts, self.longest)
 
     @property
-    def revealed_bar(self) -> float | None:
-        """The same before people edited the weight."""
-        return None if self.revealed_scale is None else bar_length(self.typical * self.revealed_scale, self.longest)
-
-    @property
     def position(self) -> int:
         """Where a slider of 200 steps stands. Its cube is what counts: small weights need the finest steps."""
         return min(200, max(1 if self.counts > 0 else 0, round(200 * math.cbrt(self.counts / self.top))))
@@ -76,14 +75,6 @@ class ColumnView:
         """Its exchange rate."""
         return (
             self.zero if not self.scale else words.worth(self.scale, self.unit if self.is_number else None, self.limits)
-        )
-
-    @property
-    def revealed_worth(self) -> str:
-        """The same before people edited the weight."""
-        scale = self.revealed_scale
-        return (
-            "\N{EN DASH}" if scale is None else words.worth(scale, self.unit if self.is_number else None, self.limits)
         )
 
     @property
@@ -110,21 +101,8 @@ class ColumnView:
     def for_browser(self) -> dict[str, Any]:
         """Return what the page's script needs."""
         unit = Unit.of(self.unit)
-        fields = (
-            "name",
-            "is_number",
-            "unit",
-            "weight",
-            "missing",
-            "options",
-            "shares",
-            "typical",
-            "longest",
-            "top",
-            "reason",
-            "zero",
-        )
-        return {name: getattr(self, name) for name in fields} | {
+        return vars(self) | {
+            "zero": self.zero,
             "factor": unit.factor,
             "prefix": unit.prefix,
             "suffix": unit.after(one=False),
@@ -140,8 +118,6 @@ def columns_of(data: ReportData, people: People) -> list[ColumnView]:
     rates = data.metric.describe().set_index("column").loc[encoder.names]
     typical = np.where(encoder.is_number, _typical(people.rows), 1.0)
     counts = typical * weights.scales
-    revealed = None if data.revealed is None else data.revealed.bind(encoder).scales
-    longest = max(counts.max(), 0.0 if revealed is None else (typical * revealed).max())
     return [
         ColumnView(
             name=str(column.name),
@@ -153,8 +129,7 @@ def columns_of(data: ReportData, people: People) -> list[ColumnView]:
             shares=weights.tables[i][:-1, :-1].tolist() if i in weights.tables else None,
             typical=float(typical[i]),
             scale=float(weights.scales[i]),
-            revealed_scale=None if revealed is None else float(revealed[i]),
-            longest=float(1.25 * longest or 1.0),  # the longest bar has room to grow
+            longest=float(1.25 * counts.max() or 1.0),  # the longest bar has room to grow
             top=max(1.0, float(2 * counts.max())) if is_number else 1.0,
             reason=data.metric.zero_reasons.get(column.name),
             limits=data.output_range,

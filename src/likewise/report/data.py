@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
@@ -20,6 +19,7 @@ from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 from likewise.metrics.table import TableMetric
 from likewise.pairs.model_outputs import as_shares
+from likewise.report.pairs import PairScan, Story, scan_pairs
 
 if TYPE_CHECKING:
     from likewise.auditing.audit import Audit
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from likewise.selection.compare import Comparison
     from likewise.selection.tradeoff import Tradeoff
 
-_SHOWN = 200  # the page compares all pairs of them while a slider moves
+_SHOWN = 200  # the page counts all pairs of them while a slider moves
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,8 @@ class Cost:
         Whether the wrapped model was already fitted: it may have been trained on the people it is measured on.
     tradeoff : Tradeoff, optional
         The same under stricter and looser metrics.
-    ceilings : mapping from scale to float
-        Best mean confidence that any model can reach under the scaled metric, on `n_ceiling` of the people.
+    people : PeopleCost, optional
+        The same in people.
     metric_saw : bool, optional
         Whether the metric was made from these people, so that the cost is understated; None if it is not known.
     """
@@ -61,8 +61,7 @@ class Cost:
     method: str
     is_prefit: bool = False
     tradeoff: Tradeoff | None = None
-    ceilings: Mapping[float, float] = field(default_factory=dict)
-    n_ceiling: int = 0
+    people: PeopleCost | None = None
     metric_saw: bool | None = None
 
     def __post_init__(self) -> None:
@@ -71,22 +70,44 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class PeopleCost:
+    """How many people the guarantee costs something, as `people_cost` counts them. All are shares.
+
+    Attributes
+    ----------
+    other : float or None
+        People whose decision is not that of the unconstrained model; None for numbers.
+    wrong : mapping from method to float
+        People whose decision is not their outcome; for numbers, pairs that are ranked in the wrong order.
+    error : float
+        Standard error of the difference between this model and the unconstrained one in `wrong`.
+    rate : float or None
+        Of two classes, people who had the outcome, to as many of whom it is given.
+    """
+
+    other: float | None
+    wrong: Mapping[str, float]
+    error: float
+    rate: float | None = None
+
+
+@dataclass(frozen=True)
 class GroupFigures:
-    """Scores of a model for one group.
+    """What a model gives one group.
 
     Attributes
     ----------
     mean : float
         Probability of the report's outcome, or prediction.
     rate : float or None
-        Share of the people whose most likely outcome it is; None for numbers.
-    score : float
-        Accuracy, or for numbers the root of the mean squared error.
+        Share of the people who get that decision, as in `PeopleCost`; None for numbers.
+    error : float
+        Share whose decision is not their outcome; for numbers the root of the mean squared error.
     """
 
     mean: float
     rate: float | None
-    score: float
+    error: float
 
 
 @dataclass(frozen=True)
@@ -169,11 +190,9 @@ class ReportData:
         A `TableMetric`.
     people : People
         Who was searched, as ``metric.encode_rows(table)`` codes them. The index of their table names them; a number is
-        "row 7". The page shows a sample of at most 200, spread evenly.
+        "row 7". The page lets one choose among a sample of about 200, spread evenly.
     guarantee : Guarantee, optional
         None for a model without one; the page says so.
-    revealed : Metric, optional
-        The metric before people edited it.
     before, after : ndarray of shape (n_people,) or (n_people, n_classes), optional
         Probabilities of the outcome, or of every class; or predictions, within `output_range`.
     shown : int
@@ -182,8 +201,6 @@ class ReportData:
         Of numbers; a point is a hundredth of its width.
     audit_before, audit_after : Audit, optional
         Searches among `people`.
-    closest : DataFrame, optional
-        Pairs of `people` that use most of what they may: ``row_a``, ``row_b``, ``difference``, ``distance``.
     frontier : MetricFrontier, optional
         What the metric was designed on.
     cost : Cost, optional
@@ -226,14 +243,12 @@ class ReportData:
     metric: Metric
     people: People
     guarantee: Guarantee | None = None
-    revealed: Metric | None = None
     before: FloatArray | None = None
     after: FloatArray | None = None
     shown: int = -1
     output_range: tuple[float, float] | None = None
     audit_before: Audit | None = None
     audit_after: Audit | None = None
-    closest: pd.DataFrame | None = None
     frontier: MetricFrontier | None = None
     cost: Cost | None = None
     missed: tuple[str, ...] = ()
@@ -273,10 +288,6 @@ class ReportData:
             raise InvalidInputError(
                 f"guarantee must be about the report's metric; it is about {self.guarantee.metric!r}."
             )
-        if self.revealed is not None and (
-            lost := set(self.people.encoder.names) - set(self.revealed.describe()["column"])
-        ):
-            raise InvalidInputError(f"revealed must weigh every column of the people; it has no {lost.pop()!r}.")
         for name, audit in self.audits.items():
             if audit.metric != self.metric or audit.n_samples != len(self.people):
                 raise InvalidInputError(
@@ -304,11 +315,6 @@ class ReportData:
         shares = as_shares(columns if columns.ndim == 2 else columns[:, None], self.output_range)
         return shares[:, [self.shown]] if shares.shape[1] == 2 else shares
 
-    def differences(self, name: str, a: IntArray, b: IntArray) -> FloatArray:
-        """What the scores of pairs of people differ by: in total variation, or as a share of the range."""
-        shares = self.shares[name]
-        return np.asarray(np.abs(shares[a] - shares[b]).sum(axis=1) / (1 if shares.shape[1] == 1 else 2))
-
     @property
     def audits(self) -> dict[str, Audit]:
         """The audits before and after, where given."""
@@ -321,8 +327,21 @@ class ReportData:
 
     @property
     def sample(self) -> IntArray:
-        """Positions of the people whom the page shows."""
-        return evenly_spaced(len(self.people), _SHOWN)
+        """Positions of the people among whom a reader can choose, with the two of whom the page tells."""
+        told = [] if self.story is None else list(self.story.pair)
+        return np.union1d(evenly_spaced(len(self.people), _SHOWN), told).astype(np.intp)
+
+    @cached_property
+    def scan(self) -> PairScan | None:
+        """All pairs of the people by distance and difference of scores; None without pairs or scores."""
+        if len(self.people) < 2 or not self.shares:
+            return None
+        return scan_pairs(self.people.rows, self.bound, self.shares, self.epsilon)
+
+    @property
+    def story(self) -> Story | None:
+        """The two people of whom the page tells; None without pairs or scores."""
+        return None if self.scan is None else self.scan.story
 
     def name(self, position: int, people: People | None = None) -> str:
         """The index label of a person, or the row."""

@@ -1,96 +1,148 @@
-"""The pairs of people that a report shows."""
+"""All pairs of the people of a report: how many are where, and which are shown."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from likewise._subsample import evenly_spaced
-from likewise._typing import FloatArray
+from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.kernel.metric import BoundMetric
-from likewise.kernel.schema import People
-from likewise.report.data import ReportData
 
-_PEOPLE, _BLOCK = 1200, 200  # people among whom pairs are searched, and how many at a time
-_ROUNDING = 1e-9
-_LEAST = 0.002  # smallest distance and difference of a pair to show: a fifth of a point
+BINS = 50  # cells of the picture, to the right and upwards
+TOLERANCE = 1e-9  # a difference above the distance by less than this is a rounding error
+_BLOCK = 200  # people who are compared with all others at a time
+_LEAST = 0.002  # smallest distance and difference of a pair close to its limit: a fifth of a point
+_KEPT = 5
+_ALIKE = (0.05, 0.1, 0.2, 0.5, np.inf)  # distances of two people who are alike, the first that anybody has
 
 
-def closest_pairs(people: People, answers: FloatArray, bound: BoundMetric, epsilon: float, n: int) -> pd.DataFrame:
-    """The `n` pairs with the largest ``difference / min(1, D + epsilon)`` and D < 1; nobody is in two of them.
+@dataclass(frozen=True)
+class Story:
+    """The two people of whom a page tells, at most `within` apart.
 
-    Among an even sample of up to 1,200 people.
+    Of all such pairs the one with the largest difference of scores, by the unconstrained model if there is one; of
+    those above their distance, if there are any.
+    """
+
+    pair: tuple[int, int]
+    distance: float
+    within: float
+
+
+@dataclass(frozen=True, eq=False)
+class PairScan:
+    """All pairs, by distance and difference of scores.
+
+    Attributes
+    ----------
+    n_pairs : int
+    n_above : dict from model to int
+        Pairs whose scores differ by more than ``D + epsilon``.
+    limit : float
+        Where both axes of the picture end.
+    cells : dict from model to ndarray of shape (2, BINS, BINS)
+        Pairs in each cell of the picture, by distance and difference: those within, and those above.
+    story : Story
+    closest : DataFrame
+        Pairs that use most of ``min(1, D + epsilon)`` by the last model, with D < 1; nobody is in two of them:
+        ``row_a``, ``row_b`` (positions), ``difference`` and ``distance``.
+    """
+
+    n_pairs: int
+    n_above: dict[str, int]
+    limit: float
+    cells: dict[str, IntArray]
+    story: Story
+    closest: pd.DataFrame
+
+
+def scan_pairs(rows: FloatArray, bound: BoundMetric, shares: Mapping[str, FloatArray], epsilon: float) -> PairScan:
+    """Go through all pairs of people.
 
     Parameters
     ----------
-    people : People
-    answers : ndarray of shape (n_people, n_classes)
-        Probabilities; or one column, of numbers as shares of their range.
+    rows : ndarray of shape (n_people, n_columns)
+        At least two people, as `bound` codes them.
     bound : BoundMetric
-        The metric of these people.
-
-    Returns
-    -------
-    DataFrame
-        ``row_a`` and ``row_b`` (positions among the people), ``difference`` and ``distance``.
+    shares : dict from model to ndarray of shape (n_people, n_classes)
+        Probabilities; or one column, of numbers as shares of their range.
+    epsilon : float
 
     Examples
     --------
     >>> from likewise import TableMetric
     >>> metric = TableMetric({"age": 0.01})
     >>> people = metric.encode_rows(pd.DataFrame({"age": [30, 40, 60]}))
-    >>> closest_pairs(people, np.array([[0.5], [0.58], [0.6]]), metric.bind(people.encoder), 0.0, 1).round(2)
+    >>> scan = scan_pairs(people.rows, metric.bind(people.encoder), {"after": np.array([[0.5], [0.65], [0.6]])}, 0.0)
+    >>> scan.n_above, scan.story
+    ({'after': 1}, Story(pair=(0, 1), distance=0.1, within=0.1))
+    >>> scan.closest.round(2)
        row_a  row_b  difference  distance
-    0      0      1        0.08       0.1
+    0      0      1        0.15       0.1
     """
-    chosen = evenly_spaced(len(people), _PEOPLE)
-    rows, shares = people.rows[chosen], answers[chosen]
-    half = 1.0 if shares.shape[1] == 1 else 0.5
+    n, told = len(rows), next(iter(shares))
+    limit = axis_limit(max(_most(outputs) for outputs in shares.values()))
+    cells = {name: np.zeros((2, BINS, BINS), dtype=np.int64) for name in shares}
+    n_above = dict.fromkeys(shares, 0)
+    stories = dict.fromkeys(_ALIKE, (-1.0, Story((0, 1), np.inf, np.inf)))
     best = np.empty((0, 5))
-    for start in range(0, len(rows), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        distances = bound.pairwise(rows[block], rows)
-        gaps = half * np.abs(shares[block, None, :] - shares[None]).sum(axis=2)
+    for start in range(0, n, _BLOCK):
+        distances = bound.pairwise(rows[start : start + _BLOCK], rows)
+        a, b = np.nonzero(np.arange(start, start + len(distances))[:, None] < np.arange(n))
+        distances = distances[a, b]
+        a = a + start
+        for name, outputs in shares.items():
+            gaps = differences(outputs, a, b)
+            above = gaps > distances + epsilon + TOLERANCE
+            n_above[name] += int(above.sum())
+            cells[name] += _cells(distances, gaps, above, limit)
+            if name == told:
+                for within, (most, _) in stories.items():
+                    far = np.where(distances <= within, gaps + 2 * above, -1)  # those above come first
+                    if len(far) and far.max() > most:
+                        i = int(far.argmax())
+                        stories[within] = (far[i], Story((int(a[i]), int(b[i])), float(distances[i]), within))
         used = gaps / np.minimum(1.0, distances + epsilon + 1e-300)
-        a, b = np.indices(used.shape)
-        able = (b > a + start) & (distances < 1) & (distances >= _LEAST) & (gaps >= _LEAST)
-        found = np.stack([used, a + start, b, gaps, distances], axis=-1)[able]
-        best = np.concatenate([best, found[np.argsort(-found[:, 0], kind="stable")[: 20 * n]]])
-    best = best[np.argsort(-best[:, 0], kind="stable")]
+        close = np.stack([used, a, b, gaps, distances], axis=-1)
+        close = close[(distances < 1) & (distances >= _LEAST) & (gaps >= _LEAST)]
+        best = np.concatenate([best, close[np.argsort(-close[:, 0], kind="stable")[: 20 * _KEPT]]])
+    found = [(most, story) for most, story in stories.values() if most >= 0]
+    _, story = next((each for each in found if each[0] >= 2), found[0])
+    return PairScan(n * (n - 1) // 2, n_above, limit, cells, story, _disjoint(best))
+
+
+def differences(outputs: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
+    """What the outputs of pairs of people differ by: in total variation, or as a share of the range."""
+    return np.asarray(np.abs(outputs[a] - outputs[b]).sum(axis=1) / (1 if outputs.shape[1] == 1 else 2))
+
+
+def axis_limit(largest: float) -> float:
+    """Return the smallest round number that is at least `largest`, up to 1."""
+    return next((round_ for round_ in (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75) if largest <= round_), 1.0)
+
+
+def _most(outputs: FloatArray) -> float:
+    """No two people differ by more."""
+    return min(1.0, float(np.ptp(outputs, axis=0).sum() / (1 if outputs.shape[1] == 1 else 2)))
+
+
+def _cells(distances: FloatArray, gaps: FloatArray, above: BoolArray, limit: float) -> IntArray:
+    """Count pairs by cell. Pairs further apart than `limit` are outside of the picture."""
+    shown = distances <= limit
+    column, row = (np.minimum(BINS - 1, (x[shown] / limit * BINS).astype(int)) for x in (distances, gaps))
+    places = np.ravel_multi_index((above[shown].astype(int), column, row), (2, BINS, BINS))
+    return np.bincount(places, minlength=2 * BINS * BINS).reshape(2, BINS, BINS)
+
+
+def _disjoint(found: FloatArray) -> pd.DataFrame:
+    """The first pairs of which nobody is in two."""
     kept: list[tuple[int, int, float, float]] = []
     met = set[float]()
-    for _, a, b, gap, distance in best.tolist():
-        if len(kept) < n and not met & {a, b}:
+    for _, a, b, gap, distance in found[np.argsort(-found[:, 0], kind="stable")].tolist():
+        if len(kept) < _KEPT and not met & {a, b}:
             met |= {a, b}
-            kept.append((int(chosen[int(a)]), int(chosen[int(b)]), gap, distance))
+            kept.append((int(a), int(b), gap, distance))
     return pd.DataFrame(kept, columns=["row_a", "row_b", "difference", "distance"])
-
-
-def first_pair(data: ReportData) -> dict[str, Any]:
-    """The pair that the page shows first, as positions in its sample, and the rule by which it was chosen.
-
-    Of the pairs with D < 1 that the model keeps within ``D + epsilon``, the one that the unconstrained model exceeds
-    most. If there is none, the closest pair.
-    """
-    sample, shares = data.sample, data.shares
-    if len(sample) < 2:
-        return {"pair": [0, 0] if len(sample) else None, "rule": ""}
-    first, second = np.triu_indices(len(sample), 1)
-    a, b = sample[first], sample[second]
-    rows = data.people.rows
-    distances = data.bound.distances(rows[a], rows[b])
-    if {"before", "after"} <= shares.keys():
-        excess = data.differences("before", a, b) - distances
-        kept = data.differences("after", a, b) <= distances + data.epsilon + _ROUNDING
-        able = (distances < 1) & kept & (excess > _ROUNDING)
-        if able.any():
-            best = int(np.where(able, excess, -np.inf).argmax())
-            rule = (
-                "Shown first are the two whose scores the unconstrained model sets furthest apart beyond their "
-                "distance, of those whom this model keeps within it."
-            )
-            return {"pair": [int(first[best]), int(second[best])], "rule": rule}
-    best = int(distances.argmin())
-    return {"pair": [int(first[best]), int(second[best])], "rule": "Shown first are the two at the smallest distance."}

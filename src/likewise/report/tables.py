@@ -13,10 +13,9 @@ from likewise._typing import BoolArray, FloatArray
 from likewise.kernel.columns import is_numeric
 from likewise.metrics.base import Metric
 from likewise.metrics.units import Unit
-from likewise.report import charts
 from likewise.report import text as words
-from likewise.report.data import Cost, GroupFigures, GroupScores
-from likewise.selection.compare import beats_constant, difference
+from likewise.report.data import Cost, GroupFigures, GroupScores, PeopleCost
+from likewise.selection.compare import beats_constant
 from likewise.selection.cross_validation import SCORES, Score
 from likewise.selection.methods import CONSTANT, UNCONSTRAINED
 
@@ -29,16 +28,19 @@ def groups_of(
     metric: Metric,
     y: npt.NDArray[Any],
     answers: Mapping[str, FloatArray | None],
+    decided: Mapping[str, FloatArray | None],
     classes: npt.NDArray[Any] | None,
     shown: int,
 ) -> tuple[GroupScores, ...]:
-    """Scores of groups, by the columns that must not matter; if the table has none, by all categorical columns.
+    """Scores of groups, by the columns of weight 0, protected ones first; if there is none, by all of categories.
 
     Parameters
     ----------
     table, y : people and their outcomes
     answers : dict with ``before`` and ``after``
         Cross-validated: probabilities of shape (n_samples, n_classes), or predictions; NaN for people not measured.
+    decided : dict likewise
+        What `decide` makes of them; for numbers they themselves.
     classes : ndarray, or None for numbers
     shown : int
         Position of the outcome among the classes.
@@ -51,7 +53,7 @@ def groups_of(
     units = rates.set_index("column")["unit"]
     known = _measured(answers["after"], len(table))
     groups = []
-    for column in sorted(shown_columns, key=numeric.__contains__):  # categories first
+    for column in sorted(shown_columns, key=lambda name: (not is_protected(metric, name), name in numeric)):
         for name, members in _split(table[column], str(units[column])):
             chosen = members & known
             if not chosen.any():
@@ -59,7 +61,7 @@ def groups_of(
             outcomes = y[chosen]
             actual = outcomes.mean() if classes is None else (outcomes == classes[shown]).mean()
             figures = {
-                key: _figures(outputs[chosen], outcomes, classes, shown)
+                key: _figures(outputs[chosen], np.asarray(decided[key])[chosen], outcomes, classes, shown)
                 for key, outputs in answers.items()
                 if outputs is not None and _measured(outputs, len(table))[chosen].all()
             }
@@ -71,15 +73,23 @@ def _measured(answers: FloatArray | None, n: int) -> BoolArray:
     return np.ones(n, dtype=bool) if answers is None else np.asarray(~np.isnan(answers.reshape(n, -1)).any(axis=1))
 
 
+def is_protected(metric: Metric, name: Any) -> bool:
+    """Whether people set its weight to 0; also where the metric does not say who did."""
+    reasons: Any = getattr(metric, "zero_reasons", {})
+    return name in metric.hidden and reasons.get(name, "protected") == "protected"
+
+
 def _figures(
-    answers: FloatArray, outcomes: npt.NDArray[Any], classes: npt.NDArray[Any] | None, shown: int
+    answers: FloatArray,
+    decided: FloatArray,
+    outcomes: npt.NDArray[Any],
+    classes: npt.NDArray[Any] | None,
+    shown: int,
 ) -> GroupFigures:
     if classes is None:
         return GroupFigures(float(answers.mean()), None, float(np.sqrt(((answers - outcomes) ** 2).mean())))
-    likely = classes[answers.argmax(axis=1)]
-    return GroupFigures(
-        float(answers[:, shown].mean()), float((likely == classes[shown]).mean()), float((likely == outcomes).mean())
-    )
+    right = decided[np.arange(len(decided)), np.searchsorted(classes, outcomes)]
+    return GroupFigures(float(answers[:, shown].mean()), float(decided[:, shown].mean()), float(1 - right.mean()))
 
 
 def _split(values: pd.Series[Any], unit: str) -> Iterator[tuple[str, BoolArray]]:
@@ -117,14 +127,7 @@ def _bands(values: FloatArray, unit: str) -> Iterator[tuple[str, BoolArray]]:
         yield name, (values > low) & (values <= high)
 
 
-_CAVEATS = {
-    False: "",
-    True: " But the metric was designed on these people, so the price is understated; likewise design --holdout 0.25 "
-    "keeps people apart on whom it can be measured.",
-    None: " If the metric was designed on these people, the price is understated; likewise design --holdout 0.25 keeps "
-    "people apart on whom it can be measured.",
-}
-_SHOWN = {"classification": ("brier", "auc", "accuracy"), "regression": ("rmse", "r2")}
+_SHOWN = {"classification": ("brier", "auc"), "regression": ("rmse", "r2")}
 
 
 def costs(cost: Cost) -> dict[str, Any]:
@@ -133,30 +136,25 @@ def costs(cost: Cost) -> dict[str, Any]:
     measures = [_measure(comparison.task, name) for name in _SHOWN[comparison.task]]
     table = comparison.table
     measured = table[table["evaluations"].notna()].sort_values(measures[0].name, kind="stable")
-    places = charts.dots(measured[measures[0].name].tolist(), measured[f"{measures[0].name}_se"].tolist())
     rows = [
         {
             "name": _title(str(name), str(row["title"]), cost),
             "is_own": name == cost.method,
-            "is_constant": name == CONSTANT,
-            "is_unconstrained": name == UNCONSTRAINED,
             "guarantee": bool(row["guarantee"]),
             "figures": [words.measured(measure, float(row[measure.name])) for measure in measures],
             "error": words.measured(measures[0], float(row[f"{measures[0].name}_se"])),
-            "place": place,
-            "violations": int(row["violations"]),
-            "pairs": int(row["pairs"]),
+            "wrong": None if cost.people is None else words.of_1000(cost.people.wrong[str(name)]),
         }
-        for (name, row), place in zip(measured.iterrows(), places, strict=True)
+        for name, row in measured.iterrows()
     ]
+    results = comparison.results
     return {
         "rows": rows,
         "measures": measures,
-        "own": _only(rows, "is_own"),
-        "constant": _only(rows, "is_constant"),
-        "unconstrained": _only(rows, "is_unconstrained"),
-        "verdict": _verdict(cost, rows, measures[0]),
-        "measured_on": comparison.measured_on,
+        "people": None if cost.people is None else _in_people(cost, cost.people),
+        "is_seen": beats_constant(results[UNCONSTRAINED], results[CONSTANT]),
+        "is_better": beats_constant(results[cost.method], results[CONSTANT]),
+        "measured_on": comparison.measured_on.split(". ")[0],
     }
 
 
@@ -170,28 +168,20 @@ def _title(name: str, title: str, cost: Cost) -> str:
     return {CONSTANT: "a constant", UNCONSTRAINED: "the unconstrained model"}.get(name, title)
 
 
-def _only(rows: list[dict[str, Any]], key: str) -> dict[str, Any]:
-    return next(row for row in rows if row[key])
-
-
-def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Score) -> str:
-    """What the guarantee cost, against the unconstrained model and a constant; for a lay reader."""
-    results, folds = cost.comparison.results, cost.comparison.folds
-    own, free, constant = (_only(rows, key)["figures"][0] for key in ("is_own", "is_unconstrained", "is_constant"))
-    gap, error = difference(results[cost.method], results[UNCONSTRAINED], folds)
-    beyond, noise = difference(results[cost.method], results[CONSTANT], folds)
-    if not beats_constant(results[UNCONSTRAINED], results[CONSTANT]):
-        found = "These people cannot show the price of the promise, as without it, too, nobody can be told from another"
-    elif beyond >= -noise:
-        found = "This model is not measurably better than giving everybody the same score"
-    elif gap <= error:
-        found = "The price of the promise is too small to be measured on these people"
-    else:
-        found = "The promise has a price"
-    return (
-        f"{found}: the {measure.title}, of which less is better, is {own}; that of the unconstrained model is {free}, "
-        f"of a constant {constant}, on held-out people.{_CAVEATS[cost.metric_saw]}"
-    )
+def _in_people(cost: Cost, found: PeopleCost) -> dict[str, Any]:
+    """The cost in people, each figure of 1,000."""
+    own, free, constant = (found.wrong[name] for name in (cost.method, UNCONSTRAINED, CONSTANT))
+    return {
+        "rate": None if found.rate is None else words.of_1000(found.rate),
+        "other": None if found.other is None else words.of_1000(found.other),
+        "own": words.of_1000(own),
+        "free": words.of_1000(free),
+        "constant": words.of_1000(constant),
+        "more": words.of_1000(abs(own - free)),
+        "is_more": own > free,
+        "error": words.of_1000(found.error),
+        "is_told": abs(own - free) > 2 * found.error,
+    }
 
 
 def groups(rows: list[GroupScores]) -> list[dict[str, Any]]:

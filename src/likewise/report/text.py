@@ -71,6 +71,11 @@ def percent(x: float | None) -> str:
     return "\N{EN DASH}" if x is None else f"{100 * x:.1f}%"
 
 
+def of_1000(share: float) -> str:
+    """Return how many of 1,000 a share is."""
+    return f"{1000 * share:,.0f}"
+
+
 def whole(n: int) -> str:
     """Return a count with thousands separated."""
     return f"{n:,}"
@@ -181,8 +186,10 @@ def measured(measure: Score, value: float, step: float | None = None) -> str:
         digits = 1 if step is None else max(0, -math.floor(math.log10(100 * step) + 1e-9))
         return f"{100 * value:.{digits}f}%"
     if step is not None:
-        return f"{value:,.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
-    return figure(value) if measure.digits is None else f"{value:.{measure.digits}f}"
+        text = f"{value:,.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
+    else:
+        text = figure(value) if measure.digits is None else f"{value:.{measure.digits}f}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def reach(found: Coverage, limits: Limits = None) -> str:

@@ -153,3 +153,22 @@ if (sides.a.person) {
   report.columns.forEach((_, i) => { field("a", i).value = ""; field("b", i).value = ""; });
 }
 update();
+
+// Browsers that print what is folded need no help; the others unfold it for the while.
+const folded = () => document.querySelectorAll("details:not([open]):not(#compare):not(#toml-box)");
+let unfolded = [];
+addEventListener("beforeprint", () => { unfolded = [...folded()]; unfolded.forEach((box) => { box.open = true; }); });
+addEventListener("afterprint", () => { unfolded.forEach((box) => { box.open = false; }); unfolded = []; });
+
+// Where the reader is, in the contents that stay in sight.
+const links = [...document.querySelectorAll("nav a")];
+const places = links.map((link) => document.querySelector(link.hash));
+function mark() {
+  const here = Math.max(0, places.findLastIndex((place) => place.getBoundingClientRect().top < 100));
+  if (links[here].hasAttribute("aria-current")) return;
+  links.forEach((link, i) => { if (i === here) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current"); });
+  const bar = links[here].closest("ol");
+  bar.scrollLeft = links[here].offsetLeft - bar.clientWidth / 2;
+}
+addEventListener("scroll", mark, { passive: true });
+mark();

@@ -1,5 +1,5 @@
 // Sliders: what a changed weight would allow.
-const BINS = 40, SHADES = [1, 3, 10, 30, 100], TOLERANCE = 1e-9;
+const TOLERANCE = 1e-9;
 const sliders = report.columns.map((_, i) => byId("w" + i));
 const home = sliders.map((slider) => slider.getAttribute("value"));
 
@@ -22,51 +22,29 @@ function showColumn(i) {
   sliders[i].setAttribute("aria-valuetext", text);
 }
 
-function cells(counts) {
-  const paths = SHADES.map(() => "");
-  counts.forEach((count, cell) => {
-    let shade = -1;
-    while (shade + 1 < SHADES.length && count >= SHADES[shade + 1]) shade++;
-    if (shade >= 0) paths[shade] += "M" + Math.floor(cell / BINS) + " " + (BINS - 1 - cell % BINS) + "h1v1h-1z";
-  });
-  return paths;
-}
-
-function countPairs() {
-  const models = ["before", "after"].filter((name) => byId(name + "-count"));
-  if (!models.length) return;
-  const people = report.people;
-  const tally = {};
-  for (const name of models) tally[name] = { above: 0, beyond: 0, within: new Array(BINS * BINS).fill(0), over: new Array(BINS * BINS).fill(0) };
-  let defined = 0;
+// Of the sampled people's scores as they are, how many pairs would be above their distance with other weights: in
+// proportion, since the page counts pairs once, among all people.
+function tally() {
+  const people = report.people, above = {};
+  for (const name of ["before", "after"]) if (people[0][name] !== null) above[name] = 0;
   for (let a = 0; a < people.length; a++) {
     for (let b = a + 1; b < people.length; b++) {
       const distance = compare(weights, people[a].values, people[b].values).distance;
-      if (Number.isNaN(distance)) continue;
-      defined++;
-      for (const name of models) {
-        const gap = gapOf(people[a][name], people[b][name]);
-        const over = gap > distance + TOLERANCE;
-        if (over) tally[name].above++;
-        if (gap > distance + report.epsilon + TOLERANCE) tally[name].beyond++;
-        if (distance <= report.limit) {
-          const x = Math.min(BINS - 1, Math.floor(distance / report.limit * BINS));
-          const y = Math.min(BINS - 1, Math.floor(gap / report.limit * BINS));
-          tally[name][over ? "over" : "within"][x * BINS + y]++;
-        }
-      }
+      for (const name in above) if (gapOf(people[a][name], people[b][name]) > distance + report.epsilon + TOLERANCE) above[name]++;
     }
   }
-  for (const name of models) {
-    const count = tally[name].above.toLocaleString("en-US");
-    byId(name + "-count").textContent = count;
-    document.querySelector(".running ." + name + "-count").textContent = count;
-    cells(tally[name].within).forEach((path, k) => byId(name + "-within-" + (k + 1)).setAttribute("d", path));
-    cells(tally[name].over).forEach((path, k) => byId(name + "-above-" + (k + 1)).setAttribute("d", path));
-  }
-  if (byId("after-epsilon")) byId("after-epsilon").textContent = tally.after.beyond.toLocaleString("en-US");
-  byId("effect").textContent = (isEdited() ? "With your weights" : "With the weights of this report") + ", of " +
-    defined.toLocaleString("en-US") + " pairs among " + people.length + " sampled people, these are above their distance:";
+  return above;
+}
+
+function countPairs() {
+  const place = byId("effect");
+  if (!place) return;
+  place.hidden = !isEdited();
+  if (place.hidden) return;
+  const all = report.people.length * (report.people.length - 1) / 2;
+  const share = (count) => (100 * count / all).toFixed(1) + "%";
+  const said = Object.entries(tally()).map(([name, count]) => (name === "before" ? "by the unconstrained model " : "by this model ") + share(count));
+  place.textContent = "With your weights, and the scores as they are, these shares of the pairs of " + report.people.length + " sampled people would be above the line: " + said.join(", ") + ".";
 }
 
 // A basic string of TOML has the escapes of JSON, except that TOML also wants DEL escaped.
