@@ -375,7 +375,7 @@ def test_the_picture_of_the_readme_shows_what_its_caption_says(browser, tmp_path
     boxes = [page.locator(part).bounding_box() for part in parts]
     bottom = boxes[-1]["y"] + boxes[-1]["height"] + 10
     assert [box["y"] for box in boxes] == sorted(box["y"] for box in boxes)
-    assert bottom < 1600
+    assert bottom < 1800
     assert page.locator("#picture svg.density").count() == 2
     if PICTURES:
         clip = {"x": 0, "y": 0, "width": 1100, "height": bottom}
