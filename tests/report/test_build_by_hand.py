@@ -22,11 +22,11 @@ PEOPLE = METRIC.encode_rows(pd.DataFrame({"age": [20.0, 30.0, 60.0]}))
 
 def test_the_last_class_is_shown_unless_another_is_asked_for():
     classes = np.array(["no", "perhaps", "yes"])
-    assert _outcome(classes, None) == (2, "yes")
-    assert _outcome(classes, "no") == (0, "no")
-    assert _outcome(np.array([0, 1]), "1") == (1, "1")
+    assert _outcome(None, classes, None) == (2, "yes")
+    assert _outcome(None, classes, "no") == (0, "no")
+    assert _outcome(None, np.array([0, 1]), "1") == (1, "1")
     with pytest.raises(InvalidInputError, match="outcome must be one of no, perhaps, yes; got 'never'"):
-        _outcome(classes, "never")
+        _outcome(None, classes, "never")
 
 
 def test_fewer_people_are_searched_the_more_a_score_costs():
@@ -64,7 +64,7 @@ def test_the_ends_of_ordered_categories_are_those_that_are_drawn():
     knots = np.array([0.0, 1, 2, 3, 4, 5, 6, 60])
     points = np.array([-1.0, -0.7, -0.4, -0.1, 0.2, 0.6, 0.99, 1.0])
     levels = tuple(f"step {k}" for k in range(61))
-    panel = Panel("school", knots, points, points - 1, points + 1, np.zeros(7, bool), levels, None)
+    panel = Panel("school", knots, points, points - 1, points + 1, np.zeros(7, bool), levels, [])
     first, last = panel.ends
     assert first == 0.0
     assert last < 60
@@ -74,7 +74,7 @@ def test_the_ends_of_ordered_categories_are_those_that_are_drawn():
 def test_categories_are_drawn_side_by_side_within_their_band():
     points = np.array([-1.0, 0.0, 1.0])
     panel = Panel(
-        "job", None, points, np.full(3, -1.0), np.full(3, 1.0), np.array([True, False, True]), ("a", "b", "c"), None
+        "job", None, points, np.full(3, -1.0), np.full(3, 1.0), np.array([True, False, True]), ("a", "b", "c"), []
     )
     found = charts.shapes([panel], {}, {}, 1)
     drawn = found["first"][0]

@@ -127,7 +127,7 @@ PANELS = (
         np.array([0.5, 0.0, 0.4]),
         np.array([True, False]),
         (),
-        -0.3,
+        [("missing", -0.3)],
     ),
     Panel(
         "credit history",
@@ -137,7 +137,7 @@ PANELS = (
         np.array([0.1, 0.1]),
         np.array([True, True]),
         ("more late payments", "no late payments"),
-        None,
+        [],
     ),
 )
 

@@ -208,7 +208,7 @@ def test_scores_on_a_page_add_up(n_classes):
 
 def test_shapes_of_categories_have_their_labels_and_all_axes_their_signs():
     points = np.array([-40_000.0, 15_000.0])
-    panel = Panel("job", None, points, points - 1, points + 1, np.array([True, False]), ("cook", "nurse"), None)
+    panel = Panel("job", None, points, points - 1, points + 1, np.array([True, False]), ("cook", "nurse"), [])
     found = charts.shapes([panel], {}, {}, 1)
     assert found["first"][0]["levels"] == ("cook", "nurse")
     assert [text for _, text in found["ticks"]] == ["\N{MINUS SIGN}40,000", "\N{MINUS SIGN}20,000", "0"]
@@ -230,7 +230,7 @@ def test_fans_start_where_the_middle_of_the_people_is():
 def test_shapes_are_drawn_in_proportion_from_end_to_end():
     """Knots 10, 20 and 40 on 240 units from left to right."""
     knots, points = np.array([10.0, 20.0, 40.0]), np.array([-1.0, 0.0, 1.0])
-    panel = Panel("x", knots, points, points - 0.5, points + 0.5, np.array([True, False]), (), None)
+    panel = Panel("x", knots, points, points - 0.5, points + 0.5, np.array([True, False]), (), [])
     drawn = charts.shapes([panel], {}, {}, 1)["first"][0]
     line = [tuple(map(float, at.split())) for at in drawn["line"][1:].split("L")]
     assert [x for x, _ in line] == [0.0, 80.0, 240.0]
