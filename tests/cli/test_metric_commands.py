@@ -3,9 +3,11 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from likewise import load_model
 from likewise.metric_edits import read_comments
 from likewise.metric_file import format_metric, read_metric, read_metric_file, today, write_metric
 from shell import LOANS, run
@@ -325,3 +327,48 @@ def test_help_shows_how_to_reveal_and_the_commands_on_files(tmp_path):
     text = run(tmp_path, "metric --help").stdout
     assert "--target" in text
     assert all(name in text for name in ("show", "scale", "round", "diff", "check"))
+
+
+CODED = """p = 1
+[numeric]
+score = 0.001
+[missing]
+score = 0.2
+[special]
+score = {-99 = "30 points", "-98" = 0.1} # no file, frozen
+"""
+
+
+def test_special_codes_of_a_file_are_scaled_shown_and_compared(tmp_path):
+    (tmp_path / "coded.toml").write_text(CODED)
+    assert run(tmp_path, "metric scale coded.toml --by 4 --out wide.toml").exit_code == 0
+    assert dict(read_metric(tmp_path / "wide.toml").special["score"]) == {-99: 1.0, -98: 0.4}
+    assert "# no file, frozen" in (tmp_path / "wide.toml").read_text()
+    assert "special code of score: -99 30 points, -98 10 points" in run(tmp_path, "metric show coded.toml").stdout
+    assert "score -98 0.100 0.400" in " ".join(run(tmp_path, "metric diff coded.toml wide.toml").stdout.split())
+    for wrong in ('{"no file" = 0.3}', "{-99 = 2}", "{-99 = 0}", "-99"):
+        (tmp_path / "wrong.toml").write_text(CODED.replace('{-99 = "30 points", "-98" = 0.1}', wrong))
+        found = run(tmp_path, "metric check wrong.toml")
+        assert (found.exit_code, "line 7" in found.stderr) == (2, True), found.stderr
+
+
+@pytest.mark.parametrize("command", ["metric", "design"])
+def test_codes_are_learned_from_as_blanks_and_written_with_their_weight(tmp_path, command):
+    rng = np.random.default_rng(0)
+    score = rng.integers(300, 850, 300)
+    codes = rng.choice([0, -99, -98], 300, p=[0.8, 0.1, 0.1])
+    approved = np.where(codes == 0, score > rng.normal(600, 60, 300), rng.random(300) < 0.2)
+    table = pd.DataFrame({"score": np.where(codes == 0, score, codes), "approved": np.where(approved, "yes", "no")})
+    table.to_csv(tmp_path / "people.csv", index=False)
+    made = run(
+        tmp_path, f"{command} people.csv --target approved --special score=-99,-98 --out m.toml --favourable yes"
+    )
+    assert made.exit_code == 0, made.stderr
+    metric = read_metric(tmp_path / "m.toml")
+    assert dict(metric.special["score"]) == {-99: metric.missing["score"], -98: metric.missing["score"]}
+    enforced = "enforce people.csv --target approved --metric m.toml --method additive --out m.skops"
+    found = run(tmp_path, enforced)
+    assert found.exit_code == 0, found.stderr
+    assert "report" not in found.stdout.split("Next:")[1]  # which takes no codes
+    card = load_model(tmp_path / "m.skops").scorecard()
+    assert {"missing", "-99", "-98"} <= set(card["range"])

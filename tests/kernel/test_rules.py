@@ -220,6 +220,7 @@ def network():
             net, inputs=forged(net.inputs, metric=TABLE_METRIC.scaled(0.5).bind(net.inputs.metric.schema))
         ),
         lambda net: replace(net, first=net.first + 0.9),
+        lambda net: replace(net, inputs=forged(net.inputs, metric=CODED_METRIC.bind(net.inputs.metric.schema))),
     ],
 )  # fmt: skip
 def test_layers_that_are_steeper_than_their_metric_are_refused(falsify):
@@ -304,7 +305,10 @@ def test_noise_that_is_narrower_than_its_metric_is_refused(noise):
 def test_perturbations_of_tables_that_keep_too_much_are_refused(noise, changes):
     scorer = mixed(noise)
     assert scorer.prove().level in ("sampled", "deterministic")
-    refused(forged(scorer, perturbation=forged(scorer.perturbation, **changes(scorer.perturbation))).prove)
+    false = forged(scorer.perturbation, **changes(scorer.perturbation))
+    refused(forged(scorer, perturbation=false).prove)
+    assert rules.exact_noise(scorer.perturbation).level == "exact"
+    refused(rules.exact_noise, false)
 
 
 def test_the_excess_of_a_splitting_is_counted_and_not_believed():
@@ -374,6 +378,23 @@ def test_bands_that_overlap_or_are_none_are_refused(changes):
     scorer = ThresholdDecision.from_model(model, threshold=0.6, width=0.2).scorer_
     assert scorer.prove().bound(0.05) == pytest.approx(np.tanh(0.05 * 0.2) / 0.2)
     refused(forged(scorer, **changes).prove)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        CODED_METRIC.scaled(0.5),
+        CODED_METRIC.with_params(missing={"debt": 0.3}),
+        CODED_METRIC.with_params(special={"age": {-99: 0.2}}),
+        CODED_METRIC.with_params(special={"age": {-99: 0.2, -98: 0.2}}),
+    ],
+)
+def test_a_guarantee_is_not_read_where_columns_cost_something_else(other):
+    guarantee, turned = card().prove(), CODED_METRIC.encoder(CODED[["job", "debt", "age"]])
+    assert rules.reread(guarantee, turned).bound_metric.schema.names == ["job", "debt", "age"]
+    false = forged(guarantee.bound_metric)
+    false.__dict__["description"] = other
+    assert "cost something else" in refused(rules.reread, forged(guarantee, bound_metric=false), turned)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

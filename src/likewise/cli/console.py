@@ -83,6 +83,14 @@ groups = click.option(
     callback=lambda _context, _option, given: _groups(given),
     help="Categories of a column that are near to each other, such as job=clerk,teacher; once per group.",
 )
+special = click.option(
+    "--special",
+    multiple=True,
+    metavar="COLUMN=CODE,...",
+    callback=lambda _context, _option, given: dict(_codes(each) for each in given),
+    help="Codes in a column of numbers that are no numbers, such as score=-99,-98 for no file: learned from as blanks, "
+    "with the weight of a blank; may be given several times.",
+)
 favourable = click.option(
     "--favourable",
     metavar="CLASS|high|low",
@@ -102,6 +110,15 @@ def _categories(given: str, example: str) -> tuple[str, list[str]]:
     if not sign or not name.strip():
         raise click.BadParameter(f"must be like {example}; got {given!r}.")
     return name.strip(), [each.strip() for each in listed.split(",")]
+
+
+def _codes(given: str) -> tuple[str, list[float]]:
+    """Column and special codes of an option."""
+    name, codes = _categories(given, "score=-99,-98")
+    try:
+        return name, [float(code) for code in codes]
+    except ValueError:
+        raise click.BadParameter(f"must be like score=-99,-98; got {given!r}.") from None
 
 
 def _groups(given: Sequence[str]) -> dict[str, list[list[str]]]:

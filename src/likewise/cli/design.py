@@ -123,7 +123,7 @@ def design_file(
     seen = replace(data, X=X[~unseen], y=data.y[~unseen])
     hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)
     frontier = design_metric(
-        seen.X,
+        source.without_codes(seen.X),
         seen.y,
         protected=hidden,
         output_range=data.output_range,
@@ -136,11 +136,14 @@ def design_file(
         verbose=not echo.as_json,
     )
     point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
-    metric: Any = point.metric.with_params(order=shapes.order)
+    designed: Any = point.metric.with_params(order=shapes.order)
+    metric = source.with_codes(designed)
     words = None if before is None else read_comments(out)
     kept_units = echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
-    file = designed_file(frontier, point, units, asked, data.output_range, chosen=mean_distance is None)
+    file = designed_file(
+        frontier, point, units, asked + source.codes_said, data.output_range, chosen=mean_distance is None
+    )
     file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout))
     file = replace(file, favourable=source.favourable_of(echo, data, before))
     with replacing(echo, out):
@@ -164,7 +167,8 @@ def design_file(
     )
     echo(f"\nWrote {out}", metric_file=str(out))
     if page is not None:  # of the people kept apart, if there are any
-        about = replace(data, X=X[unseen], y=data.y[unseen]) if holdout else data
+        data = replace(data, X=source.without_codes(X))  # the card was designed with blanks for special codes
+        about = replace(data, X=data.X[unseen], y=data.y[unseen]) if holdout else data
         _write_page(echo, frontier, point, about, source, page, seen=not holdout)
     same = [hinted(source.table), "--target", source.target, "--metric", out]
     echo.finish(

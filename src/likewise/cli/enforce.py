@@ -170,15 +170,14 @@ def enforce(
     echo_coverage(echo, measure_coverage(metric, data.X))
     _echo_saved(echo, fitted, out)
     table = hinted(source.table)
+    report = [next_command("report", out, table, "--target", source.target, "--out", unused_path("report.html"))]
+    report = [] if metric.special else report  # which a report does not take
     if decide:
         echo(f"Decide with it: likewise decide {out} TABLE --round NAME --key-file KEY")
-        echo.finish(next_command("report", out, table, "--target", source.target, "--out", unused_path("report.html")))
+        echo.finish(*report)
         return
-    echo.finish(
-        next_command("score", out, table, "--out", unused_path("scores.csv")),
-        next_command("audit", table, "--model", out),
-        next_command("report", out, table, "--target", source.target, "--out", unused_path("report.html")),
-    )
+    score = next_command("score", out, table, "--out", unused_path("scores.csv"))
+    echo.finish(score, next_command("audit", table, "--model", out), *report)
 
 
 def _scaled_by(metric: TableMetric, width: float, data: Dataset) -> TableMetric:

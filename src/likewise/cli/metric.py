@@ -144,6 +144,8 @@ def reveal(
         from likewise.cli.judge import metric_from_judgements
 
         how.check_other("--judgements")
+        if source.special:
+            raise InvalidInputError("--special is for metrics that are revealed or designed; got --judgements.")
         people = source.people if source.target is None else replace(source.people, drop=(*source.drop, source.target))
         metric_from_judgements(echo, people, judgements, start=how.start, strict=strict, zero=how.zero, to=to)
     elif strict:
@@ -197,19 +199,19 @@ def _reveal_file(echo: Output, source: DesignSource, how: RevealOptions, to: Des
         named = (*source.categorical, *zero, *shapes.columns, *(() if before is None else before.protected))
         X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
     note_doubtful(X, echo.note)
-    constant = _constant_columns(echo, X)
+    constant, known = _constant_columns(echo, X), source.without_codes(X)
     if scores is None:
         with echo.busy("Training and revealing"):
-            revealed = reveal_model(X, data.y, how.kind, how.seed, output_range=limits, shapes=shapes)
+            revealed = reveal_model(known, data.y, how.kind, how.seed, output_range=limits, shapes=shapes)
     else:
         with echo.busy("Revealing"):
-            revealed = reveal_scores(X, data.y, limits, shapes)
+            revealed = reveal_scores(known, data.y, limits, shapes)
     for note in revealed.notes:
         echo.note(note)
     found = replace(_revealed_file(revealed, limits, constant), **origin_of(X, revealed.metric.columns))
     kept = [] if before is None else [n for n in before.protected if n in found.metric.columns and n not in zero]
     protected = (*zero, *kept)
-    edited = set_to_zero(found.metric, (*protected, *constant))
+    edited = source.with_codes(set_to_zero(found.metric, (*protected, *constant)))
     if how.normalize:
         scale *= _normalizing_factor(edited, X)
     words = None if before is None else read_comments(out)
@@ -218,7 +220,7 @@ def _reveal_file(echo: Output, source: DesignSource, how: RevealOptions, to: Des
     file = replace(
         found,
         metric=edited.with_params(units=units),
-        how=without_claim(revealed.how) if protected else revealed.how,
+        how=(without_claim(revealed.how) if protected else revealed.how) + source.codes_said,
         protected=protected,
         not_used=tuple(name for name in found.not_used if name not in protected),
         not_forced=tuple(name for name in found.not_forced if name not in protected),

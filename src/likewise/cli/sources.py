@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -250,6 +250,29 @@ class DesignSource:
     id_column: str | None
     dialect: Dialect
     favourable: str | None = None
+    special: Mapping[str, list[float]] = field(default_factory=dict)
+
+    def without_codes(self, X: pd.DataFrame) -> pd.DataFrame:
+        """People to learn from: special codes as blanks."""
+        from likewise.kernel.columns import is_numeric
+
+        wrong = [name for name in self.special if name not in X or not is_numeric(X[name])]
+        if wrong:
+            raise InvalidInputError(f"--special must name columns of numbers of the table; {wrong[0]!r} is none.")
+        blank = {name: X[name].astype(float).mask(X[name].isin(codes)) for name, codes in self.special.items()}
+        return X.assign(**blank)
+
+    @property
+    def codes_said(self) -> str:
+        """How special codes were read, for the origin of a metric."""
+        names = ", ".join(self.special)
+        return f" Special codes of {names} were learned from as blanks, and cost what a blank does." if names else ""
+
+    def with_codes(self, metric: TableMetric) -> TableMetric:
+        """The metric with the special codes, each at the weight of a blank."""
+        known = {name: codes for name, codes in self.special.items() if name in metric.numeric}
+        special = {name: dict.fromkeys(codes, metric.missing.get(name) or 1.0) for name, codes in known.items()}
+        return metric.with_params(special=special)
 
     @property
     def people(self) -> PeopleSource:
@@ -287,5 +310,6 @@ def makes_metric(*, needs_target: bool, needs_table: bool = True) -> Callable[..
         options.categorical,
         options.id_column,
         options.favourable,
+        options.special,
         options.reads_table,
     )

@@ -194,6 +194,8 @@ def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:
     from likewise.workbench.exports import Tools
 
     table, target, id_column, dialect = source.table, str(source.target), source.id_column, source.dialect
+    if source.special:
+        raise InvalidInputError("--special is for likewise metric and likewise design; the workbench takes no codes.")
     data: Dataset = source.load(echo)
     ids = range(1, len(data.X) + 1) if id_column is None else read_table(table, dialect, as_text=[id_column])[id_column]
     problem = Problem(
