@@ -18,7 +18,8 @@ from likewise import AdditiveClassifier, SmoothedClassifier, TableMetric
 from likewise.cli.batch_scoring import ScoringJob, score_file
 from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_naturally_typed, infer_kinds, read_numbers
 from likewise.cli.console import Dialect
-from likewise.cli.table_io import Batches, note_doubtful
+from likewise.cli.doubtful import note_doubtful
+from likewise.cli.table_io import Batches
 from likewise.exceptions import FileError
 from likewise.io import save_model
 from likewise.metric_file import read_metric
@@ -562,3 +563,53 @@ def test_faults_are_counted_over_batches():
     with pytest.raises(FileError, match=r"id 1, 3, 5 and 1 more \(4 of 8 rows\) of the file"):
         faults.stop("the file")
     Faults().stop("the control")
+
+
+# -- columns that should not be there ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def suspicious(tmp_path):
+    """A table of 400 people with an account number, a serial number, what follows from the outcome, and proxies."""
+    rng, n = np.random.default_rng(3), 400
+    age = rng.integers(18, 80, n)
+    price = rng.lognormal(11, 0.6, n).round(2)
+    table = pd.DataFrame(
+        {
+            "account": rng.permutation(n) + 100_000,
+            "received": np.sort(rng.uniform(0, 900, n)).round(1),
+            "area": (price / 1000 * rng.lognormal(0, 0.5, n)).round(1),
+            "age": age,
+            "age_cat": np.select([age < 30, age < 45, age < 60], ["young", "middle", "older"], "old"),
+            "dob": [f"{2026 - each}-06-01" for each in age],
+            "foreign": rng.choice(["yes", "no"], n),
+            "log_price": np.log(price).round(6),
+            "price": price,
+        }
+    )
+    table.to_csv(tmp_path / "homes.csv", index=False)
+    return tmp_path
+
+
+def test_columns_that_should_not_be_there_are_named_with_the_command_that_leaves_them_out(suspicious):
+    design = "design homes.csv --target price --points 2 --folds 2"
+    for command, flag in ((design, "--protected"), ("metric homes.csv --target price", "--zero")):
+        done = run(suspicious, f"{command} {flag} age --out metric.toml --force")
+        assert done.exit_code == 0, done.output
+        said = done.stderr
+        assert "Column 'account' is different for each of the 400 people, as an id is" in said
+        assert "Column 'received' rises or falls with the rows of the table" in said
+        assert re.search(r"Column 'log_price' alone tells 'price' almost completely \(9\d", said)
+        for proxy in ("age_cat", "dob"):
+            assert f"Column '{proxy}' tells 'age', which is protected" in said
+        assert "Named like what laws protect, and not protected here: age_cat, dob, foreign." in said
+        for honest in ("area", "foreign", "received"):
+            assert f"Column '{honest}' alone tells" not in said
+            assert f"Column '{honest}' tells" not in said
+        again = done.stdout.split("The same without log_price: likewise ")[1].splitlines()[0]
+        assert run(suspicious, again).exit_code == 0, again
+        assert "log_price" not in read_metric(suspicious / "metric-2.toml").columns
+        (suspicious / "metric-2.toml").unlink()
+    done = run(suspicious, "enforce homes.csv --target price --metric metric.toml --method additive --out m.skops")
+    assert done.exit_code == 0, done.output
+    assert "Give log_price the weight 0 in metric.toml, or take it out." in done.stderr

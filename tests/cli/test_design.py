@@ -1,6 +1,7 @@
 """A metric is designed on the command line: its file says how, for whom, and which columns are protected."""
 
 import json
+import re
 from datetime import UTC, datetime
 
 import numpy as np
@@ -151,6 +152,20 @@ def test_a_report_on_the_scorecard_stands_beside_the_metric(place):
     done = design(place, "--protected race --report")
     assert done.exit_code == 0, done.output
     assert "the designed scorecard" in (place / "metric.html").read_text()
+
+
+def test_weights_are_round_numbers_with_what_they_cost_unless_exact_ones_are_asked_for(place):
+    said = json.loads(design(place, "--protected race --json --out round.toml").stdout)
+    assert abs(said["rounding_cost"]) < 0.01
+    design(place, "--protected race --exact --out exact.toml")
+    assert read_metric_file(place / "round.toml").as_written
+    rounded, exact = (read_metric_file(place / f"{name}.toml").metric for name in ("round", "exact"))
+    assert rounded == exact.rounded()  # never looser, and at most 10% stricter
+    assert rounded != exact
+    words = [line for line in (place / "round.toml").read_text(encoding="utf-8").splitlines() if "point" in line]
+    amounts = [re.search(r"= ([\d,.]+)|([\d,.]+) points", line.split('"')[1]) for line in words if '"' in line]
+    assert amounts
+    assert all(len(re.sub(r"\D", "", found[0]).strip("0")) <= 2 for found in amounts)
 
 
 def test_counts_speak_in_steps(place):

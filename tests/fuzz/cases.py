@@ -311,7 +311,8 @@ def metric_file(text):
 def csv_file(content):
     from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
     from likewise.cli.console import Dialect, no_note
-    from likewise.cli.table_io import note_doubtful, read_table
+    from likewise.cli.doubtful import note_doubtful
+    from likewise.cli.table_io import read_table
 
     path = place() / "table.csv"
     path.write_bytes(content)

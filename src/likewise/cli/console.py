@@ -508,13 +508,15 @@ def _carried(name: str, words: Sequence[str]) -> list[str]:
     return [word for option in carried for word in _given(context, option)]
 
 
-def command_as_run() -> str:
-    """The present command with what was given to it but for where it writes, quoted for a shell."""
+def command_as_run(*more: object) -> str:
+    """The present command with what was given to it but for where it writes, and `more`, quoted for a shell."""
     context = click.get_current_context()
     parameters = sorted(context.command.params, key=lambda parameter: isinstance(parameter, click.Option))
     kept = [parameter for parameter in parameters if parameter.name not in ("out", "force", "as_json")]
     words = [word for parameter in kept for word in _given(context, parameter)]
-    return shlex.join(["likewise", str(context.command.name), *words])
+    group: Any = None if context.parent is None else context.parent.command
+    name = group.name if getattr(group, "default", None) == context.command.name else context.command.name
+    return shlex.join(["likewise", str(name), *words, *map(str, more)])
 
 
 def _given(context: click.Context, parameter: click.Parameter) -> list[str]:

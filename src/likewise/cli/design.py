@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +23,6 @@ if TYPE_CHECKING:
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
-# Words in names of columns that many laws protect; only suggested, never assumed.
-_OFTEN_PROTECTED = {
-    *("age", "birth", "born", "children", "citizenship", "colour", "color", "dependents", "disability", "disabled"),
-    *("ethnic", "ethnicity", "familial", "family", "female", "gender", "male", "marital", "married", "nationality"),
-    *("older", "origin", "pregnancy", "pregnant", "race", "religion", "sex", "veteran"),
-}
 CHOSEN = "chosen"
 
 
@@ -52,6 +45,7 @@ CHOSEN = "chosen"
     default=0.0,
     help="Share of the people to keep apart: later commands find them again, and measure costs on them.",
 )
+@click.option("--exact", is_flag=True, help="Keep weights as they were found, not in round numbers.")
 @click.option("--report", "with_report", is_flag=True, help="Write a page on the scorecard too: --out, but .html.")
 @options.writes(default="metric.toml")
 @command
@@ -87,16 +81,18 @@ def design_file(
     mean_distance: float | None = None,
     holdout: float = 0.0,
     with_report: bool = False,
+    exact: bool = False,
 ) -> None:
     """Design a metric and write its file."""
     from likewise import design_metric
     from likewise._optional import need
     from likewise.cli.category_shapes import GivenShapes
     from likewise.cli.dataset import drop_names
+    from likewise.cli.doubtful import note_doubtful
     from likewise.cli.metric import count_units, echo_distances, echo_kept
-    from likewise.cli.metric_commands import echo_weights, replacing
+    from likewise.cli.metric_commands import echo_weights, in_round_numbers, replacing
     from likewise.cli.seen_people import check_apart, kept_apart, origin_of
-    from likewise.cli.table_io import hinted, note_doubtful
+    from likewise.cli.table_io import hinted
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import unused_path
     from likewise.metric_edits import metric_at, read_comments
@@ -122,6 +118,7 @@ def design_file(
         check_apart(data.y, unseen, holdout, classify=data.is_classification)
     seen = replace(data, X=X[~unseen], y=data.y[~unseen])
     hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)
+    source.note_telling(echo, seen, hidden, out)
     frontier = design_metric(
         source.without_codes(seen.X),
         seen.y,
@@ -146,6 +143,8 @@ def design_file(
     )
     file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout))
     file = replace(file, favourable=source.favourable_of(echo, data, before))
+    if not exact:
+        file = in_round_numbers(echo, file, seen)
     with replacing(echo, out):
         write_metric(file, out, words=words)
     echo(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
@@ -169,7 +168,7 @@ def design_file(
     if page is not None:  # of the people kept apart, if there are any
         data = replace(data, X=source.without_codes(X))  # the card was designed with blanks for special codes
         about = replace(data, X=data.X[unseen], y=data.y[unseen]) if holdout else data
-        _write_page(echo, frontier, point, about, source, page, seen=not holdout)
+        _write_page(echo, frontier, replace(point, metric=file.metric), about, source, page, seen=not holdout)
     same = [hinted(source.table), "--target", source.target, "--metric", out]
     echo.finish(
         f"edit {out}, then",
@@ -213,6 +212,8 @@ def _protected_columns(
     echo: Output, columns: list[str], given: Sequence[str], kept: Sequence[str]
 ) -> tuple[list[str], str]:
     """Protected columns, and a sentence on who named them: --protected, the replaced file, or an answer."""
+    from likewise.cli.doubtful import protected_candidates
+
     if given:
         named = _split(",".join(given), columns, "--protected")
         hidden = list(dict.fromkeys([*named, *kept]))
@@ -248,21 +249,6 @@ def _split(text: str, columns: Sequence[str], what: str) -> list[str]:
         if name not in columns:
             raise FileError(f"{what} must name columns of the table; there is no {name!r} among {', '.join(columns)}.")
     return names
-
-
-def protected_candidates(columns: Sequence[str]) -> list[str]:
-    """Columns whose names hold a word such as sex, race, age or married.
-
-    Examples
-    --------
-    >>> protected_candidates(["income", "Race", "marital.status", "average", "older_than_median", "ageBand"])
-    ['Race', 'marital.status', 'older_than_median', 'ageBand']
-    """
-    return [
-        name
-        for name in columns
-        if not _OFTEN_PROTECTED.isdisjoint(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
-    ]
 
 
 # -- what was found ---------------------------------------------------------------------------------------------------

@@ -170,8 +170,9 @@ def _reveal_file(echo: Output, source: DesignSource, how: RevealOptions, to: Des
     """Reveal a metric from a model or from scores, and write its file."""
     from likewise.cli.category_shapes import GivenShapes
     from likewise.cli.dataset import drop_empty_columns, drop_names, range_for_metric, read_dataset
+    from likewise.cli.doubtful import note_doubtful
     from likewise.cli.seen_people import origin_of
-    from likewise.cli.table_io import hinted, note_doubtful
+    from likewise.cli.table_io import hinted
     from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import unused_path
@@ -200,6 +201,8 @@ def _reveal_file(echo: Output, source: DesignSource, how: RevealOptions, to: Des
         X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
     note_doubtful(X, echo.note)
     constant, known = _constant_columns(echo, X), source.without_codes(X)
+    if scores is None:
+        source.note_telling(echo, replace(data, X=X), zero, out)
     if scores is None:
         with echo.busy("Training and revealing"):
             revealed = reveal_model(known, data.y, how.kind, how.seed, output_range=limits, shapes=shapes)

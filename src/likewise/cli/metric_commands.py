@@ -15,10 +15,12 @@ from likewise.cli.sources import PeopleSource
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
+    from likewise.cli.dataset import Dataset
     from likewise.metric_file import MetricFile
     from likewise.metrics.table import TableMetric
 
 _METRIC = click.argument("metric_file", metavar="METRIC", type=options.FILE)
+_MOST_PEOPLE = 5000  # by whom the cost of round numbers is measured
 _WRITES = options.writes("Metric file to write.", required=True)
 
 
@@ -77,6 +79,36 @@ def echo_changes(echo: Output, before: Path, after: Path) -> None:
     old, new = (path.read_bytes().decode("utf-8", errors="replace").splitlines() for path in (before, after))
     lines = list(unified_diff(old, new, str(before), str(after), lineterm="", n=0))
     echo("\n".join(lines) if lines else "No line differs.", changed_lines=lines)
+
+
+def in_round_numbers(echo: Output, file: MetricFile, data: Dataset) -> MetricFile:
+    """A designed metric in round numbers; prints what they cost, in distances and to scorecards on people held out."""
+    from likewise._subsample import evenly_spaced
+    from likewise.cli.training import build_estimator, hold_out, score_models
+
+    rounded, some = file.rounded(), evenly_spaced(len(data.y), _MOST_PEOPLE)
+    if rounded.metric == file.metric:
+        return file
+    X, y = data.X.iloc[some], data.y[some]
+    a, b = X.iloc[:-1], X.iloc[1:]
+    before, after = (float(each.metric(a, b).mean()) for each in (file, rounded))
+    text = f"distances are {1 - after / before:.1%} smaller on average" if before else "no distance is above 0"
+    parts = hold_out(y, 0.2, classify=data.is_classification)
+    if parts is not None:
+        train, test = parts
+        cards = {
+            title: build_estimator("additive", data, metric, None, seed=None, smoothing={}).fit(X.iloc[train], y[train])
+            for title, metric in (("before", file.metric), ("after", rounded.metric))
+        }
+        scores = score_models(cards, X.iloc[test], y[test], y[train], classify=data.is_classification)
+        name = "Brier score" if data.is_classification else "RMSE"
+        errors = scores.set_index("model")[name]
+        cost = float(errors["after"] - errors["before"])
+        was = f"{errors['before']:.4g} before"
+        text += f", and the {name} of a scorecard, on {len(test):,} people held out of it, {cost:+.2g} ({was})"
+        echo.facts["rounding_cost"] = cost
+    echo(f"In round numbers: {text}. --exact keeps the weights as they were found.")
+    return rounded
 
 
 @options.new_command()

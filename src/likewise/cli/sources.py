@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,6 +178,7 @@ class DatasetSource:
         Left out are empty columns and, unless a given model needs them (`natural`), columns of names.
         """
         from likewise.cli.dataset import drop_empty_columns, drop_names, range_for_dataset, read_dataset, resolve_range
+        from likewise.cli.doubtful import note_telling
         from likewise.cli.seen_people import Unseen
         from likewise.cli.table_io import hinted
         from likewise.metric_file import read_metric_file
@@ -210,6 +211,14 @@ class DatasetSource:
             if isinstance(part, dict)
         }
         data = replace(data, X=X, output_range=limits, unseen=unseen, favourable=file.favourable)
+        weighty = X.drop(columns=[name for name in file.metric.hidden if name in X and name not in file.protected])
+        note_telling(
+            *(weighty, data.y, note),
+            classify=data.is_classification,
+            target=self.target,
+            protected=file.protected,
+            cure=f"Give {{}} the weight 0 in {self.metric_file}, or take it out.",
+        )
         return data, file.metric.with_params(**kept)
 
 
@@ -286,6 +295,23 @@ class DesignSource:
         data = read_dataset(self.people, str(self.target), echo.note, task=self.task)
         limits = range_for_metric(data, self.output_range)
         return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=limits)
+
+    def note_telling(self, echo: Output, data: Dataset, protected: Sequence[str], out: Path) -> None:
+        """Name columns that tell the outcome or what is protected, and the command that leaves them out."""
+        from likewise.cli.doubtful import note_telling
+        from likewise.io import unused_path
+
+        leaks = note_telling(
+            *(data.X, data.y, echo.note),
+            classify=data.is_classification,
+            target=str(self.target),
+            protected=protected,
+            cure="Without it: --drop {}.",
+        )
+        if leaks:
+            drops = [word for name in leaks for word in ("--drop", name)]
+            other = unused_path(out.with_name(f"{out.stem}-2{out.suffix}"))
+            echo(f"The same without {', '.join(leaks)}: {options.command_as_run(*drops, '--out', other)}", leaks=leaks)
 
     def favourable_of(self, echo: Output, data: Dataset, before: MetricFile | None) -> str:
         """What is favourable, for a metric file: as in the replaced one, given, known, or asked; empty if unknown."""

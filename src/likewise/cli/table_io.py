@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -15,7 +14,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -196,50 +194,7 @@ def _source(path: str | Path, content: bytes | None) -> Any:
     return path if content is None else io.BytesIO(content)
 
 
-_FEW_VALUES, _FEW_PEOPLE, _MAX_KINDS, _MAX_SHOWN, _MAX_LEVELS = 10, 20, 30, 6, 3
-
-
-def note_doubtful(X: pd.DataFrame, note: Note) -> None:
-    """Note columns that look like an id, have very many categories, or may be codes."""
-    n, codes = len(X), {}
-    for name in map(str, X.columns):
-        column = X[name]
-        values = np.unique(column.dropna().astype(str)) if not is_numeric(column) else np.unique(column.dropna())
-        if n >= _FEW_PEOPLE and len(values) == n and (not is_numeric(column) or _counts_rows(column)):
-            note(
-                f"Column {name!r} is different for each of the {n:,} people, as an id is: a model learns nothing from "
-                f"it that holds for others. Leave it out with --id {name}."
-            )
-        elif not is_numeric(column) and len(values) > _MAX_KINDS and (len(values) >= 100 or len(values) > n / 10):
-            note(
-                f"Column {name!r} has {len(values):,} different values among {n:,} people, each a category of its own. "
-                f"Group them first, or leave the column out with --drop {name}."
-            )
-        elif is_numeric(column) and _may_be_codes(values, n):
-            codes[name] = ", ".join(f"{value:g}" for value in values)
-    if codes:
-        shown = [f"{name} ({values})" for name, values in codes.items()]
-        more = [f"{len(shown) - _MAX_SHOWN} more"] if len(shown) > _MAX_SHOWN else []
-        options = " ".join(f"--categorical {name}" for name in [*codes][:_MAX_SHOWN])
-        note(
-            f"Taken as amounts, though they have few different values: {', '.join([*shown[:_MAX_SHOWN], *more])}. For "
-            f"codes, say {options}."
-        )
-
-
-def _counts_rows(column: pd.Series[Any]) -> bool:
-    """Whether distinct integers are sorted, or the column is named like an id."""
-    if not bool((column % 1 == 0).all()):
-        return False
-    named = re.search(r"(?:^|[^a-z])(?:id|key|uuid|nr|no|number)$", str(column.name).lower()) is not None
-    return named or column.is_monotonic_increasing or column.is_monotonic_decreasing
-
-
-def _may_be_codes(values: npt.NDArray[Any], n: int) -> bool:
-    """Whether the distinct values of `n` people may be codes: few integers, and not counts from 0 on."""
-    few = 2 <= len(values) <= _FEW_VALUES and n >= 5 * len(values) and bool((values % 1 == 0).all())
-    counts = len(values) > 2 and values[0] == 0 and values[-1] == len(values) - 1
-    return few and not counts
+_MAX_LEVELS = 3
 
 
 class Unseen:
