@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
+_FOLDS = 3  # to choose a method by; `likewise compare` takes five to report
 _MIN_GAIN = 1e-6  # in training loss; less is not worth a line
 
 
@@ -258,13 +259,14 @@ def _best_estimator(
             "The model to project or smooth was already fitted. If it was trained on these people, it looks better in "
             "this comparison than on new people."
         )
-    apart: dict[str, Any] = {}
+    folds: Any = _FOLDS
     if data.unseen.apart is not None:
-        apart = {"cv": data.unseen.folds(data.y, 5, classify=data.is_classification)}
+        folds = data.unseen.folds(data.y, _FOLDS, classify=data.is_classification)
     result = compare(
         data.X,
         data.y,
         metric,
+        cv=folds,
         task=data.task,
         output_range=data.output_range,
         n_draws=100 if n_draws is None else n_draws,
@@ -272,7 +274,6 @@ def _best_estimator(
         smoothing=smoothing or None,
         random_state=0 if seed is None else seed,
         verbose=not echo.as_json,
-        **apart,
     )
     best = result.best()
     echo(f"{result}\n", method=best.name, reason=best.reason)
