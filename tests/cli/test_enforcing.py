@@ -25,11 +25,12 @@ def compared(monkeypatch):
     """Comparisons of some of the methods only, which take less time, as they were asked for."""
     real, asked = likewise.compare, []
 
-    def some(*args, methods=("smoothing", "augmented"), cv=2, **options):
-        asked.append(real(*args, methods=list(methods), cv=cv, **options))
+    def some(*args, methods=("smoothing", "augmented"), **options):
+        asked.append(real(*args, methods=list(methods), **options))
         return asked[-1]
 
     monkeypatch.setattr(likewise, "compare", some)
+    monkeypatch.setattr("likewise.cli.enforce._FOLDS", 2)
     return asked
 
 

@@ -17,7 +17,7 @@ from likewise.dummy import ConstantClassifier, ConstantRegressor
 from likewise.inspection.baselines import UnconstrainedModel, table_model, unconstrained_model
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
-from likewise.selection.compare import difference, recommend
+from likewise.selection.compare import _aligned, difference, recommend
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.methods import METHODS, UNCONSTRAINED, build_method, check_problem
 from promised import Promised
@@ -565,3 +565,14 @@ def test_a_model_that_has_seen_who_is_held_out_is_trained_again():
     table = compare(X, y, smoothed.metric, methods=methods, cv=2, task="classification").table
     assert table.loc["fitted", "brier"] == table.loc["unfitted", "brier"] > 0.2
     assert np.mean((fitted.predict_proba(X)[:, 1] - y) ** 2) < 0.1  # the control
+
+
+def test_a_table_that_is_wider_than_the_terminal_is_printed_in_several():
+    cells = pd.DataFrame({"method": ["additive", "none"], "score": ["0.1 ± 0.2", "1"], "AUC": ["0.5", "0.123"]})
+    (whole,) = _aligned(cells, 120)
+    assert whole == (
+        "method        score    AUC\n--------  ---------  -----\nadditive  0.1 ± 0.2    0.5\nnone              1  0.123"
+    )
+    blocks = _aligned(cells, 20)
+    assert [block.splitlines()[2] for block in blocks] == ["additive  0.1 ± 0.2", "additive    0.5"]
+    assert len(_aligned(cells, 1)) == 2  # a column that fits nowhere stands beside the names

@@ -426,7 +426,7 @@ class Output:
         """Print a table."""
         self.facts[name] = json.loads(frame.to_json(orient="records"))
         if not self.as_json:
-            click.echo(frame.to_string(index=False), err=self.to_stderr)
+            click.echo(frame.to_string(index=False, line_width=_width()), err=self.to_stderr)
 
     def csv(self, frame: pd.DataFrame, path: Path, name: str, *, index: bool = False) -> None:
         """Write a table to a file, whose path is the fact `name`."""
@@ -460,11 +460,17 @@ class Output:
             click.echo("\nNext: " + "\n      ".join(try_next), err=self.to_stderr)
 
 
+def _width() -> int | None:
+    """Columns of the terminal; None if there is none, as for a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else None
+
+
 def _wrapped(text: str) -> str:
     """Sentences in lines of the terminal's width, so that it breaks no word; tables and commands stay as they are."""
-    if not (sys.stdout.isatty() or "COLUMNS" in os.environ):
+    width = _width()
+    if width is None:
         return text
-    fill = TextWrapper(shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False).fill
+    fill = TextWrapper(width, break_long_words=False, break_on_hyphens=False).fill
     lines = text.split("\n")
     kept = re.compile(r"\s*likewise |.*\S  ")
     return "\n".join(line if kept.match(line) else fill(line) for line in lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any, Literal
 
@@ -45,14 +46,16 @@ def as_table(rows: dict[Any, dict[str, Any]], task: Task, index: str = "method")
 
 def as_text(table: pd.DataFrame, task: Task, measured_on: str, conclusion: str) -> str:
     """For a terminal: scores, guarantees with costs, notes, and the conclusion."""
-    measured = table["evaluations"].notna()
-    blocks = [_aligned(cells[measured]) for cells in (_score_cells(table, task), _cost_cells(table))]
+    measured, width = table["evaluations"].notna(), min(_WIDTH, get_terminal_size((_WIDTH, 0)).columns)
+    blocks = [
+        block for cells in (_score_cells(table, task), _cost_cells(table)) for block in _aligned(cells[measured], width)
+    ]
     notes = [
-        fill(f"{row.title}: {str(row.note).rstrip('.')}.", _WIDTH, subsequent_indent="  ")
+        fill(f"{row.title}: {str(row.note).rstrip('.')}.", width, subsequent_indent="  ")
         for row in table[table["note"] != ""].itertuples()
     ]
     blocks += ["\n".join(notes)] if notes else []
-    return "\n\n".join([*blocks, fill(measured_on, _WIDTH), fill(conclusion, _WIDTH)])
+    return "\n\n".join([*blocks, fill(measured_on, width), fill(conclusion, width)])
 
 
 def as_html(table: pd.DataFrame, task: Task, title: str, measured_on: str, conclusion: str, best: str = "") -> str:
@@ -63,15 +66,19 @@ def as_html(table: pd.DataFrame, task: Task, title: str, measured_on: str, concl
     return panel(title, words(conclusion), body, words(measured_on, quiet=True))
 
 
-def _aligned(cells: pd.DataFrame) -> str:
-    """Columns of text, the first aligned left and the others right."""
-    widths = [max(len(name), *cells[name].str.len()) for name in cells.columns]
-
-    def line(entries: Any) -> str:
-        first, *others = entries
-        return "  ".join([first.ljust(widths[0]), *(e.rjust(w) for e, w in zip(others, widths[1:], strict=True))])
-
-    return "\n".join([line(cells.columns), line("-" * width for width in widths), *map(line, cells.to_numpy())])
+def _aligned(cells: pd.DataFrame, width: int) -> list[str]:
+    """Columns of text, the first aligned left and the others right; in several blocks if they are too wide for one."""
+    first, *others = ([str(name), "-" * max(len(str(name)), *texts.str.len()), *texts] for name, texts in cells.items())
+    blocks = [[first]]
+    for column in others:
+        taken = sum(len(each[1]) + 2 for each in blocks[-1])
+        if taken + len(column[1]) > width and len(blocks[-1]) > 1:
+            blocks.append([first])
+        blocks[-1].append(column)
+    for block in blocks:
+        block[:] = [[text.rjust(len(each[1])) for text in each] for each in block]
+        block[0] = [text.ljust(len(first[1])) for text in first]
+    return ["\n".join(map("  ".join, zip(*block, strict=True))) for block in blocks]
 
 
 def _score_cells(table: pd.DataFrame, task: Task) -> pd.DataFrame:
