@@ -122,16 +122,6 @@ def test_weights_count_as_repetitions_in_the_whole_fit():
         np.testing.assert_allclose(getattr(weighted, answer)(X), getattr(repeated, answer)(X), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_column_that_may_only_rise_or_fall_does(sign):
-    X = pd.DataFrame({"x": np.linspace(0, 1, 60)})
-    y = (np.sin(9 * X["x"]) > 0).astype(int)
-    model = AdditiveClassifier(WeightedLp({"x": 2.0}), monotone={"x": sign}, penalty=1e-4)
-    p = model.fit(X, y).predict_proba(X)[:, 1]
-    assert (sign * np.diff(p) >= -1e-12).all()
-    assert np.ptp(p) > 0.05
-
-
 def test_unseen_and_weightless_categories_get_the_mean():
     people = pd.DataFrame({"job": [*"aaabbbc"]})
     y = np.array([0, 0, 1, 1, 1, 0, 1])

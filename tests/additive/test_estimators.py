@@ -143,15 +143,6 @@ def test_ordered_categories_are_counted():
     np.testing.assert_allclose(np.diff(points), 0.4, atol=1e-6)  # the truth is 1 per step; the metric allows 0.4
 
 
-def test_monotone_shapes_never_fall(data):
-    X, y = data
-    model = AdditiveClassifier(METRIC, monotone={"feature 0": 1, "feature 1": -1}, penalty=1e-6).fit(X, y)
-    free = AdditiveClassifier(METRIC, penalty=1e-6).fit(X, y)
-    grid = np.column_stack([np.linspace(-4, 4, 500), np.zeros(500), np.zeros(500)])
-    assert (np.diff(model.explain(grid)["feature 0"]) >= 0).all()
-    assert (np.diff(free.explain(grid)["feature 0"]) < 0).any()
-
-
 def test_a_teacher_is_copied_as_closely_as_the_metric_allows(data):
     X, y = data
     teacher = HistGradientBoostingClassifier(random_state=0).fit(X, y)

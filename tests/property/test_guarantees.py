@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import likewise as lw
-from catalogue import METRICS, MODELS, WRAPPERS, Cell, ask, covering, fit
+from catalogue import METRICS, MODELS, WAYS, WRAPPERS, Cell, ask, covering, fit, strangers, training_table
 from oracle import variation
 from property.promises import SAME, Evidence, audited, broken, decisions
 
@@ -74,6 +74,27 @@ def test_an_audit_against_the_guarantee_counts_the_pairs_above_it():
     worst = audit.violations.iloc[0]
     assert worst["bound"] == pytest.approx(float(found.guarantee.bound(worst["distance"])))
     assert "exceed the guarantee" in audit.headline
+
+
+def falls(metric, way, sign):
+    """The largest fall of the score of anybody as they grow older (or younger), where the card must only rise."""
+    X = training_table(metric)
+    y = np.where(X["age"] // 8 % 2 > 0, "yes", "no")
+    estimator = lw.AdditiveClassifier(METRICS[metric].make(), max_knots=30, penalty=1e-5, monotone={"age": sign})
+    model = WAYS[way](estimator if sign else estimator.set_params(monotone=None), X, y)
+    ages, people = np.arange(0.0, 90.0, 0.5), strangers(metric, 3, 4)
+    older = people.iloc[np.repeat(np.arange(len(people)), len(ages))].assign(age=np.tile(ages, len(people)))
+    scores = model.predict_proba(older)[:, 1].reshape(len(people), -1)
+    return float(-np.diff((sign or 1) * scores).min())
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("metric", ["named, other order", "blanks weigh little", "order given"])
+def test_a_score_only_rises_in_a_column_in_which_it_must(metric, way, sign):
+    assert falls(metric, way, sign) <= 1e-12
+    if way == "fit":
+        assert falls(metric, way, 0) > 1e-3  # the control
 
 
 # -- controls: the same checks find what is false ----------------------------------------------------------------------
