@@ -22,6 +22,7 @@ from likewise import (
     SmoothedClassifier,
     TableMetric,
     WeightedLp,
+    attack,
 )
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.io import load_model, save_model
@@ -123,12 +124,6 @@ def test_integer_names():
     assert np.abs(turned.predict_proba(X)[:, 1] - inner.predict_proba(X)[:, 1]).mean() < 0.05
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_two_tables_in_different_orders(metric):
-    X, _ = people(20)
-    np.testing.assert_allclose(METRICS[metric].pairwise(X, X[["a", "b"]]), true_distances(X), rtol=0, atol=1e-12)
-
-
 def test_mahalanobis_weights_hold_for_scaled_and_turned_encoders_only():
     rng = np.random.default_rng(0)
     X = rng.random((30, 3))
@@ -218,22 +213,6 @@ def test_categories_without_a_text_of_their_own_are_refused():
         AdditiveClassifier(GRADE).fit(X, y)
 
 
-# -- Dask --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["text", "intervals"])
-def test_a_fit_from_dask_learns_orders(kind):
-    dd = pytest.importorskip("dask.dataframe")
-    X, y = graded(ORDERS[kind])
-    frame = dd.from_pandas(X.assign(y=y), npartitions=3)
-    model = AdditiveClassifier(GRADE, penalty=1e-3).fit(frame[["grade"]], frame["y"])
-    check_order_of(model, ORDERS[kind])
-    here = AdditiveClassifier(GRADE, penalty=1e-3).fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X), here.predict_proba(X))
-    assert model.guarantee_.metric == here.guarantee_.metric
-    assert model.encoder_ == here.encoder_
-
-
 # -- what scores depend on, and bases ----------------------------------------------------------------------------------
 
 
@@ -285,3 +264,25 @@ def test_a_teacher_is_asked_in_its_own_order():
         for table in (X, X[["a", "b"]])
     )
     np.testing.assert_allclose(turned.predict_proba(X), here.predict_proba(X), rtol=0, atol=0.01)
+
+
+def test_a_base_in_another_order_is_refused():
+    X, y = people()
+    metric = WeightedLp({"a": 0.3, "b": 0.3})
+    base = FrozenEstimator(AdditiveClassifier(metric).fit(X[["a", "b"]], y))
+    with pytest.raises(InvalidInputError, match=r"base must have the columns of X, .*, in this order"):
+        ProjectedClassifier(LogisticRegression(), metric=metric, base=base).fit(X, y)
+
+
+def test_a_guarantee_is_about_the_metric_that_was_given():
+    X, y = people()
+    for metric in (WeightedLp({"a": 0.4, "b": 0.0}), WeightedLp([0.0, 0.4]), TableMetric({"a": 0.4, "b": 0.0})):
+        model = AdditiveClassifier(metric, penalty=1e-3).fit(X, y)
+        assert model.guarantee_.bound_metric.is_of(metric)
+        assert attack(model, metric, X, n_pairs=1000).guarantee is not None
+        assert not model.guarantee_.bound_metric.is_of(metric.scaled(1.1))
+        assert not model.guarantee_.bound_metric.is_of(WeightedLp({"a": 0.0, "b": 0.4}))
+    ordered = TableMetric({"grade": 0.1}, order={"grade": ["low", "high"]})
+    bound = ordered.bind(ordered.encoder(pd.DataFrame({"grade": ["low", "high"]})))
+    assert bound.is_of(TableMetric({"grade": 0.1}))
+    assert not bound.is_of(TableMetric({"grade": 0.1}, order={"grade": ["high", "low"]}))

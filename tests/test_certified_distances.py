@@ -217,15 +217,6 @@ def test_a_model_that_sees_nothing_never_changes_its_class():
     assert model.certify([[5.0, -9.0]]).distance.tolist() == [np.inf]
 
 
-def test_a_saved_model_certifies_the_same(tmp_path):
-    from likewise.io import load_model, save_model
-
-    model, x = smoothed([1.0], 0.5, WeightedLp([1.0], 2)), np.array([[3.5], [0.2]])
-    first = model.certify(x).distance
-    save_model(model, tmp_path / "model.skops")
-    np.testing.assert_array_equal(load_model(tmp_path / "model.skops").certify(x).distance, first)
-
-
 # -- every other model: trees under every noise, scorecards, projections, recalibrated models ------------------------
 
 

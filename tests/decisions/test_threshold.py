@@ -302,31 +302,6 @@ def test_models_without_a_guarantee_and_keys_that_are_no_keys_are_refused(card):
         card.decide(X, round="r")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("width", "penalty"), [(0.02, 1e-4), (0.1, 1e-4), (1.0, 1e-4), (0.1, 0.01)])
-def test_a_million_pairs_are_searched_for_one_that_differs_more_often_than_guaranteed(width, penalty):
-    """Near, random and steep pairs; then the worst of them in simulated rounds."""
-    rng = np.random.default_rng(7)
-    X, y = people(1000)
-    decision = ThresholdDecision.from_model(AdditiveClassifier(METRIC, penalty=penalty).fit(X, y), width=width)
-    worst = (-np.inf, None)
-    for spread in (0.01, 0.1, 1.0, 4.0):
-        a = rng.uniform(-2, 2, (250_000, 2))
-        b = a + spread * rng.normal(size=a.shape) * rng.integers(0, 2, a.shape)  # in one direction, or both
-        D = decision.guarantee_.metric(a, b)
-        gaps = np.abs(decision.predict_proba(a)[:, 1] - decision.predict_proba(b)[:, 1])
-        excess = gaps - decision.decision_bound(D)
-        assert excess.max() <= 1e-12
-        near = np.where((D > 0) & (D < 1), gaps / np.maximum(D, 1e-300), 0)
-        if near.max() > worst[0]:
-            worst = near.max(), np.stack([a[near.argmax()], b[near.argmax()]])
-    share, pair = worst
-    assert share > 0.5  # the control: some pair uses much of what it may
-    outcomes = np.array([decision.decide(pair, round=str(i), key=KEY) for i in range(ROUNDS)])
-    bound = decision.decision_bound(decision.guarantee_.metric(pair[:1], pair[1:]))[0]
-    assert (outcomes[:, 0] != outcomes[:, 1]).mean() <= bound + MARGIN
-
-
 # -- metrics of tables, whose weights of categories and blanks are capped at 1 when divided by the width --
 
 JOBS = {"job": {"within": 0.3, "groups": [["clerk", "teacher"], ["farmer"]]}}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import InvalidInputError, SmoothedClassifier, TableMetric
+from likewise import InvalidInputError
 from likewise.inspection.baselines import MODELS, table_model
 from likewise.inspection.batch_invariance import is_rowwise
 
@@ -48,16 +48,6 @@ def test_ordered_categories_are_numbers_by_their_places():
     low, mid, high = model.decision_function(pd.DataFrame({"school": pd.Categorical(ORDER, ORDER, ordered=True)}))
     assert low < mid < high
     assert mid - low == pytest.approx(high - mid)
-
-
-def test_a_model_of_ordered_categories_can_be_smoothed():
-    X = people_of_all_kinds()[["school", "region"]].dropna()
-    metric = TableMetric({"school": 0.3}, {"region": 0.2})
-    model = SmoothedClassifier(table_model(X, "logistic"), metric=metric, n_draws=60)
-    scores = model.fit(X, X["school"].cat.codes > 0).predict_proba(X)[:, 1]
-    gaps = np.abs(scores[:, None] - scores[None])
-    assert (gaps <= model.guarantee_.bound(metric.pairwise(X)) + 1e-12).all()
-    assert gaps.max() > 0.1
 
 
 def test_columns_that_share_a_name_are_refused():

@@ -228,14 +228,6 @@ def test_training_stops_where_people_held_out_do_not_gain(monkeypatch):
     assert np.abs(model.predict_proba(X)[:, 1] - 0.5).mean() < 0.25  # all the way, it would be sure of everyone
 
 
-def test_scores_have_the_same_bits_in_any_batch():
-    people, y = table()
-    model = LipschitzClassifier(TABLE, **SMALL).fit(people, y)
-    whole = model.predict_proba(people)
-    assert np.array_equal(np.vstack([model.predict_proba(people[i : i + 7]) for i in range(0, 500, 7)]), whole)
-    assert np.array_equal(model.predict_proba(people[::-1]), whole[::-1])
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_saved_model_scores_without_torch(tmp_path, monkeypatch, n_classes):
     people, y = table()

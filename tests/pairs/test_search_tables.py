@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp, audit, ceiling
+from likewise import SmoothedClassifier, TableMetric, WeightedLp, audit, ceiling
 from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.points import Points
@@ -180,14 +180,6 @@ def test_models_are_given_the_table_itself():
     assert (after.n_violations, before.n_violations > 0) == (0, True)
     half = TableMetric({"age": 0.02, "income": 0.02}, {"region": 0.05, "owner": 0.02, "job": 0})
     assert audit(smoothed, table, half, tolerance=smoothed.guarantee_.epsilon).n_violations > 0  # the control
-
-
-def test_a_smoothed_regressor_of_a_table_is_measured_in_its_own_range():
-    table = make_table(np.random.default_rng(0), 200, holes=0)
-    metric = TableMetric({"age": 0.3, "income": 0.3}, {"region": 0.2, "owner": 0.1, "job": 0})
-    model = SmoothedRegressor(lambda rows: 1000 * rows["age"].to_numpy(), metric=metric, output_range=(-3000, 3000))
-    model.fit(table, 1000 * table.age)
-    assert audit(model, table, metric, tolerance=model.guarantee_.epsilon).n_violations == 0
 
 
 @pytest.mark.parametrize(

@@ -431,25 +431,6 @@ def test_the_estimator_reports_the_level_and_says_what_holds():
     assert (np.abs(h[:, None, 1] - h[None, :, 1]) <= promise.bound(D) + 1e-12).all()
 
 
-def test_certificates_of_a_deterministic_model_have_no_width_and_hold_for_everyone():
-    X, y = make_classification(300, 3, n_redundant=0, random_state=0)
-    model = SmoothedClassifier(
-        DecisionTreeClassifier(random_state=0), metric=WeightedLp([0.5, 0.5, 0.5]), noise="splitting", n_draws=300
-    ).fit(X, y)
-    found = model.certify(X)
-    np.testing.assert_array_equal(found.lower, found.upper)
-    assert found.delta == 0
-    D = model.guarantee_.metric.pairwise(X)
-    closer = found.distance[:, None] > D
-    assert closer.sum() > len(X)
-    assert not (closer & (found.outcome[:, None] != found.outcome)).any()
-    low, high = found.range_at(0.05)
-    near = D <= 0.05
-    share = found.estimate[:, 1]
-    assert (share[None, :] <= high[:, 1:] + 1e-12)[near].all()
-    assert (share[None, :] >= low[:, 1:] - 1e-12)[near].all()
-
-
 def test_one_draw_per_decision_follows_the_smoothed_law():
     X, y = make_classification(100, 3, n_redundant=0, random_state=0)
     model = SmoothedClassifier(
