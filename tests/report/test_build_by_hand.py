@@ -68,7 +68,7 @@ def test_the_ends_of_ordered_categories_are_those_that_are_drawn():
     first, last = panel.ends
     assert first == 0.0
     assert last < 60
-    assert charts.shapes([panel], {}, {}, 1)["first"][0]["ends"] == ["step 0", f"step {int(last)}"]
+    assert charts.shapes([panel], {}, 1)["first"][0]["ends"] == ["step 0", f"step {int(last)}"]
 
 
 def test_categories_are_drawn_side_by_side_within_their_band():
@@ -76,7 +76,7 @@ def test_categories_are_drawn_side_by_side_within_their_band():
     panel = Panel(
         "job", None, points, np.full(3, -1.0), np.full(3, 1.0), np.array([True, False, True]), ("a", "b", "c"), []
     )
-    found = charts.shapes([panel], {}, {}, 1)
+    found = charts.shapes([panel], {}, 1)
     drawn = found["first"][0]
     assert [x for x, _, _ in drawn["stems"]] == [40.0, 120.0, 200.0]
     assert [binds for _, _, binds in drawn["stems"]] == [True, False, True]

@@ -226,7 +226,9 @@ def test_sentences_are_apart_and_a_date_is_shown_only_if_given():
 def test_a_search_that_contradicts_the_promise_comes_first():
     data = mortgage(20)
     assert "The search contradicts the promise" not in render(data)
-    assert "The search contradicts the promise" in render(replace(data, audit_after=data.audit_before))
+    assert "The search contradicts the promise" in render(
+        replace(data, after=data.before, audit_after=data.audit_before)
+    )
 
 
 def test_a_sampled_promise_in_words():

@@ -74,6 +74,14 @@ def test_many_numbers_are_cut_into_four_bands_of_which_each_holds_its_upper_end(
     assert [row.actual for row in found] == [1.0, 4.0, 7.0, 10.0]
 
 
+def test_most_people_at_the_highest_number_are_one_band():
+    table = pd.DataFrame({"age": [*range(9), *[9] * 91]})
+    found = groups_of(
+        table, TableMetric({"age": 0.0}), np.zeros(100), *2 * [{"before": None, "after": np.zeros(100)}], None, -1
+    )
+    assert [(row.group, row.n) for row in found] == [("all", 100)]
+
+
 def test_eight_values_are_groups_and_nine_are_bands():
     for n, expected in ((8, 8), (9, 4)):
         table = pd.DataFrame({"age": np.arange(float(n))})

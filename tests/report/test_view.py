@@ -58,10 +58,8 @@ def test_a_pair_is_allowed_its_distance_and_epsilon_and_what_counts_most_comes_f
     card = cards["Ann", "Dan"]
     assert (card["allowed"], card["difference"], card["n_equal"]) == pytest.approx((0.01, 0.625, 3))
     assert view["broken"]
-    assert not prepare(report(audit_after=audit(None, TABLE, METRIC, predictions=[0.5] * 4)))["broken"]
-    within = audit(None, TABLE, METRIC, predictions=[0.5, 0.5, 0.5, 0.505])  # equal people, by half of epsilon
-    assert within.max_excess == pytest.approx(0.005)
-    assert not prepare(report(audit_after=within))["broken"]
+    assert not prepare(report(after=np.full(4, 0.5)))["broken"]
+    assert not prepare(report(after=np.array([0.5, 0.5, 0.5, 0.505])))["broken"]  # equal people, by half of epsilon
 
 
 def test_a_category_counts_its_weight_once_and_a_missing_number_its_own():
@@ -96,7 +94,7 @@ def test_columns_count_what_a_usual_difference_is_worth():
 def test_the_script_is_given_the_people_as_they_are():
     data = report(shown=1, before=None, after=np.column_stack([1 - AFTER, AFTER]))
     told = for_browser(data, prepare(data))
-    assert (told["p"], told["epsilon"], told["promised"], told["shown"]) == (1.0, 0.01, True, 0)
+    assert (told["epsilon"], told["promised"], told["shown"]) == (0.01, True, 0)
     assert told["people"][2]["values"] == [50.0, None, 170.0, 0.0, None]
     assert [person["after"] for person in told["people"]] == [[x] for x in AFTER.tolist()]
     assert told["people"][0]["before"] is None
@@ -209,7 +207,7 @@ def test_scores_on_a_page_add_up(n_classes):
 def test_shapes_of_categories_have_their_labels_and_all_axes_their_signs():
     points = np.array([-40_000.0, 15_000.0])
     panel = Panel("job", None, points, points - 1, points + 1, np.array([True, False]), ("cook", "nurse"), [])
-    found = charts.shapes([panel], {}, {}, 1)
+    found = charts.shapes([panel], {}, 1)
     assert found["first"][0]["levels"] == ("cook", "nurse")
     assert [text for _, text in found["ticks"]] == ["\N{MINUS SIGN}40,000", "\N{MINUS SIGN}20,000", "0"]
 
@@ -231,7 +229,7 @@ def test_shapes_are_drawn_in_proportion_from_end_to_end():
     """Knots 10, 20 and 40 on 240 units from left to right."""
     knots, points = np.array([10.0, 20.0, 40.0]), np.array([-1.0, 0.0, 1.0])
     panel = Panel("x", knots, points, points - 0.5, points + 0.5, np.array([True, False]), (), [])
-    drawn = charts.shapes([panel], {}, {}, 1)["first"][0]
+    drawn = charts.shapes([panel], {}, 1)["first"][0]
     line = [tuple(map(float, at.split())) for at in drawn["line"][1:].split("L")]
     assert [x for x, _ in line] == [0.0, 80.0, 240.0]
     heights = [y for _, y in line]

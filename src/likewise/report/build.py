@@ -210,7 +210,6 @@ def build_report(
         groups=_groups(table.iloc[learned], labels[learned], metric, cost, classes, shown),
         groups_of="" if cost is None else f"{_n_measured(cost):,} people, each held out once",
         panels=tuple(panels_of(model, favourable)) if isinstance(model, ScorecardMixin) else (),
-        prices={} if absent else _prices(model, table.iloc[learned], labels[learned]),
         reasons=_reasons(model, people),
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
         decisions=_decisions(model, people, after, shown),
@@ -407,14 +406,6 @@ def _groups(
 
 def _n_measured(cost: Cost) -> int:
     return int((~np.isnan(cost.comparison.results[cost.method].losses)).sum())
-
-
-def _prices(model: Any, X: pd.DataFrame, y: npt.NDArray[Any]) -> dict[Any, float]:
-    """Gain in training loss if a weight were 10% looser, by column; none if a class of the scorecard is not there."""
-    if not isinstance(model, ScorecardMixin) or len(np.unique(y)) < len(getattr(model, "classes_", ())):
-        return {}
-    prices = model.prices(X, y, cv=None).set_index("column")["gain if 10% looser"]
-    return {name: float(prices[name]) for name in X.columns if name in prices.index}
 
 
 def _reasons(model: Any, people: People) -> tuple[tuple[str, ...], ...]:

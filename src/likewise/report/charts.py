@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -173,7 +173,7 @@ def _spaced(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
 PANEL_WIDTH, PANEL_HEIGHT = 240, 100
 
 
-def shapes(panels: Sequence[Panel], units: Any, prices: Mapping[Any, float], first: int) -> dict[str, Any]:
+def shapes(panels: Sequence[Panel], units: Any, first: int) -> dict[str, Any]:
     """All panels on one scale of points: paths of the fan, of the shape, and of where the metric holds it back.
 
     The `first` few are those that move the score most.
@@ -188,7 +188,7 @@ def shapes(panels: Sequence[Panel], units: Any, prices: Mapping[Any, float], fir
 
     drawn = [
         (_drawn_categories(panel, y) if panel.knots is None else _drawn_numbers(panel, y, units.get(panel.column, "")))
-        | {"name": panel.column, "id": k, "price": _price(prices.get(panel.column))}
+        | {"name": panel.column, "id": k}
         for k, panel in enumerate(ordered)
     ]
     ticks = [tick for tick in round_ticks([low, high])[2] if low <= tick <= high]
@@ -198,10 +198,6 @@ def shapes(panels: Sequence[Panel], units: Any, prices: Mapping[Any, float], fir
         "ticks": [(y(tick), _signed(tick)) for tick in ticks],
         "zero": y(0.0),
     }
-
-
-def _price(gain: float | None) -> str:
-    return "" if gain is None else "0" if gain < 5e-6 else f"{gain:.5f}"
 
 
 def _signed(tick: float) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -211,8 +211,6 @@ class ReportData:
         On whom they were measured.
     panels : tuple of Panel
         The shapes of a scorecard.
-    prices : dict from column to float
-        What the training loss of a scorecard would gain, at most, if the column's weight were 10% looser.
     reasons : tuple of tuples of str
         For each of the `people`, the main reasons for their score.
     reach : Coverage, optional
@@ -255,7 +253,6 @@ class ReportData:
     groups: tuple[GroupScores, ...] = ()
     groups_of: str = ""
     panels: tuple[Panel, ...] = ()
-    prices: Mapping[Any, float] = field(default_factory=dict)
     reasons: tuple[tuple[str, ...], ...] = ()
     reach: Coverage | None = None
     decisions: DecisionCosts | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -114,16 +115,9 @@ def _bands(values: FloatArray, unit: str) -> Iterator[tuple[str, BoolArray]]:
     known = values[~np.isnan(values)]
     cuts = np.unique(np.quantile(known, np.arange(1, _BANDS) / _BANDS, method="lower"))
     cuts = cuts[cuts < known.max()]
-    words = [Unit.of(unit).written(cut) for cut in cuts]
-    for k in range(len(cuts) + 1):
-        low, high = (cuts[k - 1] if k else -np.inf), (cuts[k] if k < len(cuts) else np.inf)
-        name = (
-            f"up to {words[0]}"
-            if k == 0
-            else f"above {words[-1]}"
-            if k == len(cuts)
-            else f"{words[k - 1]} to {words[k]}"
-        )
+    ends = [Unit.of(unit).written(cut) for cut in cuts]
+    names = [f"up to {ends[0]}", *map(" to ".join, pairwise(ends)), f"above {ends[-1]}"] if ends else ["all"]
+    for name, low, high in zip(names, [-np.inf, *cuts], [*cuts, np.inf], strict=True):
         yield name, (values > low) & (values <= high)
 
 

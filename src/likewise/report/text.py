@@ -131,43 +131,15 @@ def odds(delta: float) -> str:
     return f"1 in {n // 10**digits * 10**digits:,}"
 
 
-LEVELS = {
-    "exact": "Proved and computed without sampling. It holds with certainty for all pairs of people, in these data or "
-    "not.",
-    "deterministic": "Proved, with no randomness left in the model. It holds with certainty for all pairs of people, "
-    "in these data or not.",
-    "sampled": "Proved, with scores computed from random draws. It holds for each pair of people with the stated "
-    "probability over the draws, if the pair was chosen without looking at them.",
-}
-"""How firm a promise is, for each level of a `Guarantee`."""
-
-
 KINDS = {
-    "additive": (
-        "scorecard",
-        "Each column adds points, the points are added up, and the sum becomes the score. No shape is steeper than the "
-        "distance allows, so no two people can be further apart than they may.",
-    ),
-    "lipschitz": (
-        "1-Lipschitz network",
-        "A neural network whose layers cannot stretch distances: its scores move no faster than the distance.",
-    ),
-    "projected": (
-        "projected model",
-        "The scores of another model, moved as little as possible until every pair is within its distance.",
-    ),
-    "smoothed": (
-        "smoothed model",
-        "The average answer of another model over random variations of a person, as wide as the distance needs.",
-    ),
-    "threshold": (
-        "soft threshold",
-        "One cut-off for everybody is drawn from a band, and a person's score is compared with it. The scores on this "
-        "page are the chances of that decision.",
-    ),
-    "constant": ("constant", "Everybody gets the same score."),
+    "additive": "scorecard",
+    "lipschitz": "1-Lipschitz network",
+    "projected": "projected model",
+    "smoothed": "smoothed model",
+    "threshold": "soft threshold",
+    "constant": "constant",
 }
-"""How a promise is kept, by how the name of the class begins: what it is called, and how it works."""
+"""What a model is called, by how the name of its class begins."""
 
 
 def measured(measure: Score, value: float, step: float | None = None) -> str:

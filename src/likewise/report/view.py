@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import groupby
 from typing import Any, cast
 
@@ -18,7 +17,7 @@ from likewise.report.cards import file_cards, pair_cards, story
 from likewise.report.columns import columns_of
 from likewise.report.data import ReportData
 from likewise.report.hidden import hidden_columns, not_measured, review_groups
-from likewise.report.pairs import BINS, TOLERANCE
+from likewise.report.pairs import BINS
 from likewise.report.tables import costs, groups, is_protected
 
 _TOP = 6  # columns whose weights are shown unfolded
@@ -80,24 +79,19 @@ def prepare(data: ReportData) -> dict[str, Any]:
             for key, name, audit in (("worst", "before", data.audit_before), ("over", "after", data.audit_after))
         },
         "closest": [] if scan is None or data.after is None else pair_cards(data, columns, scan.closest, "after"),
-        "broken": _is_broken(data),
+        "broken": promised and scan is not None and scan.n_above.get("after", 0) > 0,
         "review_groups": None if data.review is None else review_groups(data.review.found),
         "review": [] if data.review is None else file_cards(data, data.review),
         "first": [0, min(1, len(sample) - 1)] if told is None else [sample.index(one) for one in told.pair],
         "cost": None if data.cost is None else costs(data.cost),
         "chart": None if data.cost is None else charts.tradeoff_chart(data.cost),
-        "shapes": charts.shapes(data.panels, getattr(data.metric, "units", {}), data.prices, _SHAPES)
-        if data.panels
-        else None,
+        "shapes": charts.shapes(data.panels, cast("TableMetric", data.metric).units, _SHAPES) if data.panels else None,
         "groups": [entry for entry in in_tables if entry[0] in first],
         "other_groups": [entry for entry in in_tables if entry[0] not in first],
         "has_before": any(group.before for group in data.groups),
         "range": [number(end) for end in data.output_range or ()],
         "several": next((n for n in (x.shape[1] for x in data.shares.values()) if n > 2), None),
         "statement": "" if data.guarantee is None else data.guarantee.statement,
-        "rows": "Row 1 is the first person of the table. "
-        if any(str(label).startswith("row ") for label in data.people.table.index[:1])
-        else "",
     }
 
 
@@ -108,21 +102,11 @@ def _mean_distance(data: ReportData) -> float:
     return Costs.of(rows, shares, columns.is_number, columns.tables).mean_distance(columns)
 
 
-def _is_broken(data: ReportData) -> bool:
-    """Whether the search found a violation of the guarantee; the page must then say so first."""
-    return (
-        data.guarantee is not None
-        and data.audit_after is not None
-        and data.audit_after.max_excess > data.epsilon + TOLERANCE
-    )
-
-
 def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:
     """Return what the page's script needs, and no more."""
     columns, shares = view["columns"], data.shares
     n_outputs = next(iter(shares.values())).shape[1] if shares else 1
     return {
-        "p": "inf" if math.isinf(data.metric.p) else data.metric.p,
         "epsilon": data.epsilon,
         "promised": data.guarantee is not None,
         "plain": "The unconstrained model",

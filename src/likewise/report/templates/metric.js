@@ -1,12 +1,6 @@
 // The distance between people and its words: the same arithmetic as in metrics/base.py and words.py.
 const report = JSON.parse(document.getElementById("data").textContent);
-const P = report.p === "inf" ? Infinity : report.p;
 const byId = (id) => document.getElementById(id);
-
-// Distance per unit of a column, for a weight.
-function perUnit(column, weight) {
-  return !column.is_number || P === Infinity ? weight : Math.pow(weight, 1 / P);
-}
 
 // Share of the weight between two categories; a missing one is as far from all.
 function shareBetween(column, a, b) {
@@ -16,34 +10,13 @@ function shareBetween(column, a, b) {
 // What each column adds to the distance between two rows, and the distance. Rows hold numbers and positions among
 // the options, null where missing. Undefined (NaN) where a number is missing on one side and the metric refuses that.
 function compare(weights, a, b) {
-  const parts = new Array(weights.length).fill(0);
-  const numeric = [];
-  let mismatch = 0;
-  for (let i = 0; i < weights.length; i++) {
-    const column = report.columns[i];
-    if (!column.is_number) {
-      parts[i] = a[i] === b[i] ? 0 : weights[i] * shareBetween(column, a[i], b[i]);
-      mismatch += parts[i];
-    } else if ((a[i] === null) !== (b[i] === null)) {
-      parts[i] = weights[i] === 0 ? 0 : column.missing !== null ? column.missing : NaN;
-      mismatch += parts[i];
-    } else if (a[i] !== null) {
-      parts[i] = perUnit(column, weights[i]) * Math.abs(a[i] - b[i]);
-      numeric.push(i);
-    }
-  }
-  const largest = numeric.reduce((most, i) => Math.max(most, parts[i]), 0);
-  let norm = largest;
-  if (P === 1) {
-    norm = numeric.reduce((sum, i) => sum + parts[i], 0);
-  } else if (largest > 0) {
-    // Shares of the norm, so that the parts add up to the distance for every p.
-    const powers = numeric.map((i) => (P === Infinity ? +(parts[i] === largest) : Math.pow(parts[i] / largest, P)));
-    const sum = powers.reduce((total, power) => total + power, 0);
-    if (P !== Infinity) norm = largest * Math.pow(sum, 1 / P);
-    numeric.forEach((i, k) => { parts[i] = norm * (powers[k] / sum); });
-  }
-  return { parts, distance: norm + mismatch };
+  const parts = report.columns.map((column, i) => {
+    if (!column.is_number) return a[i] === b[i] ? 0 : weights[i] * shareBetween(column, a[i], b[i]);
+    if (a[i] !== null && b[i] !== null) return weights[i] * Math.abs(a[i] - b[i]);
+    if (a[i] === b[i] || weights[i] === 0) return 0;
+    return column.missing !== null ? column.missing : NaN;
+  });
+  return { parts, distance: parts.reduce((sum, part) => sum + part, 0) };
 }
 
 function figure(x) {
@@ -79,8 +52,7 @@ function score(outputs) {
   return report.range ? figure(report.range[0] + x * (report.range[1] - report.range[0])) : (100 * x).toFixed(1) + "%";
 }
 
-function worth(column, weight) {
-  const scale = perUnit(column, weight);
+function worth(column, scale) {
   if (scale === 0) return column.weight === 0 ? column.zero : "weight 0";
   if (!column.is_number) return (column.shares === null ? "any difference = " : "at most ") + points(scale);
   if (scale < 1e-30) return "only blanks matter";

@@ -10,13 +10,13 @@ function weightAt(i, position) {
   if (position === home[i]) return column.weight;
   const scale = column.top * Math.pow(Number(position) / 200, 3) / column.typical;
   // Three digits: a weight is something that people agree on.
-  return Number((!column.is_number || P === Infinity ? scale : Math.pow(scale, P)).toPrecision(3));
+  return Number(scale.toPrecision(3));
 }
 
 function showColumn(i) {
   const column = report.columns[i];
   const text = worth(column, weights[i]);
-  const counts = column.typical * perUnit(column, weights[i]);
+  const counts = column.typical * weights[i];
   byId("w" + i + "-text").textContent = text;
   byId("w" + i + "-bar").setAttribute("width", Math.min(100, 100 * counts / column.longest) + "%");
   sliders[i].setAttribute("aria-valuetext", text);
@@ -49,17 +49,16 @@ function countPairs() {
 
 // A basic string of TOML has the escapes of JSON, except that TOML also wants DEL escaped.
 const quoted = (text) => JSON.stringify(text).replace(/\u007f/g, "\\u007f");
-const tomlNumber = (x) => (x === Infinity ? "inf" : String(x));
 
 function toml() {
-  const lines = ["p = " + tomlNumber(P)];
+  const lines = ["p = 1"];
   for (const kind of ["numeric", "categorical"]) {
     const rows = report.columns.map((column, i) => [column, weights[i]]).filter(([column]) => column.is_number === (kind === "numeric"));
     if (!rows.length) continue;
     lines.push("", "[" + kind + "]");
     for (const [column, weight] of rows) {
       // A line break in a unit must not end the comment.
-      lines.push(quoted(column.name) + " = " + tomlNumber(weight) + "  # " + worth(column, weight).replace(/[\u0000-\u001f\u007f]/g, " "));
+      lines.push(quoted(column.name) + " = " + weight + "  # " + worth(column, weight).replace(/[\u0000-\u001f\u007f]/g, " "));
     }
   }
   const missing = report.columns.filter((column) => column.missing !== null);
