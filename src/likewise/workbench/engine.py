@@ -357,7 +357,7 @@ class Engine:
         ]
         found["prices"] = {str(name): float(gain) for name, gain in prices.items()}
         panels = panels_of(model, self.favourable)
-        found["shapes"] = shapes(panels, sheet.units, found["prices"], _FIRST_SHAPES)
+        found["shapes"] = shapes(panels, sheet.units, _FIRST_SHAPES)
         found["guarantee"] = model.guarantee_.statement.splitlines()[0]
         return found
 

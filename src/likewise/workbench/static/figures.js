@@ -123,7 +123,7 @@ function panel(shape, shapes) {
     : [svg("rect", { class: "fan", y: shape.band[0], width: 240, height: Math.max(0, shape.band[1] - shape.band[0]) }), svg("line", { class: "zero", x1: 0, x2: 240, y1: shapes.zero, y2: shapes.zero }),
       shape.stems.map(([x, y, binds]) => svg("g", { class: binds ? "bound" : "free" }, svg("line", { x1: x, x2: x, y1: shapes.zero, y2: y }), svg("circle", { cx: x, cy: y, r: 4 })))];
   return el("figure", { class: "shape" },
-    el("figcaption", { class: "data" }, soft(shape.name), shape.price ? el("span", { class: "small" }, " price " + shape.price) : null),
+    el("figcaption", { class: "data" }, soft(shape.name)),
     svg("svg", { viewBox: "-40 -6 286 " + (shape.fan ? 128 : 112), role: "img", "aria-label": "Points of " + shape.name },
       svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { width: 240, height: 100 }))),
       shapes.ticks.map(([y, label]) => [svg("line", { class: "grid", x1: 0, x2: 240, y1: y, y2: y }), svg("text", { x: -6, y: y + 4, "text-anchor": "end" }, label)]),
