@@ -18,6 +18,7 @@ from likewise.metric_file import read_metric, read_metric_file
 from likewise.report import ReportData, render
 from likewise.report.text import figure, points
 from likewise.report.view import prepare
+from likewise.scorecard.display import Panel
 
 pytestmark = pytest.mark.slow
 PICTURES = os.environ.get("LIKEWISE_PICTURES")
@@ -291,6 +292,24 @@ def test_a_board_gets_a_sheet_of_its_own(show):
     assert top["y"] < board["y"] < page.locator("#picture").bounding_box()["y"]
     assert page.evaluate("getComputedStyle(document.getElementById('board')).breakAfter") == "page"
     assert board["y"] + board["height"] < 265 / 25.4 * 96
+
+
+@pytest.mark.parametrize("width", [500, 1280])
+def test_each_category_is_named_under_its_stem(show, width):
+    """From two levels to twelve: panels of one column of the grid, of two, and of all."""
+    panels = tuple(
+        Panel(f"of {n}", None, x := np.linspace(-1, 1, n), x - 1, x + 1, np.zeros(n, bool), tuple(f"{k}" for k in x), [])
+        for n in (2, 5, 12)
+    )
+    page = opened(show(replace(mortgage(30), panels=panels), width))
+    found = page.evaluate(
+        "Array.from(document.querySelectorAll('.shape'), (shape) => ['circle', '.levels li'].map((what) => Array.from("
+        "shape.querySelectorAll(what), (one) => one.getBoundingClientRect()).map((box) => box.x + box.width / 2)))"
+    )
+    assert sorted(len(stems) for stems, _ in found) == [2, 5, 12]
+    for stems, labels in found:
+        np.testing.assert_allclose(labels, stems, atol=1.5)
+        assert min(np.diff(stems), default=99) > 15
 
 
 def test_the_contents_stay_in_sight_and_say_where_the_reader_is(show):
