@@ -36,7 +36,7 @@ def groups_of(
     classes: npt.NDArray[Any] | None,
     shown: int,
 ) -> tuple[GroupScores, ...]:
-    """Scores of groups by the columns of weight 0, as `protected_first` sorts them; without any, by those of categories.
+    """Scores of groups by the columns of weight 0, as `protected_first` sorts them; without any, by categories.
 
     Parameters
     ----------
