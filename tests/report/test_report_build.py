@@ -30,7 +30,7 @@ from likewise.base import ConstrainedClassifier
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.report import build, render
-from likewise.report.build import build_report
+from likewise.report.build import _outcome, build_report
 from likewise.report.tables import groups_of
 from likewise.report.view import prepare
 from promised import Promised, promise
@@ -391,3 +391,16 @@ def test_several_classes_and_numbers_have_no_threshold():
     several = build_report(AdditiveClassifier(METRIC, penalty=0.01).fit(X, X["age"] // 20), X, X["age"] // 20)
     assert several.decisions is None
     assert "From scores to decisions" not in render(several)
+
+
+@pytest.mark.parametrize(
+    ("classes", "shown"),
+    [
+        (["approved", "denied", "referred"], "approved"),  # the favourable one of three
+        (["denied", "granted"], "granted"),
+        (["approved", "granted", "refused"], "refused"),  # of two good words nobody knows which is shown
+        (["high", "low", "middle"], "middle"),
+    ],
+)
+def test_the_outcome_is_the_favourable_one_if_just_one_is_known(classes, shown):
+    assert _outcome(None, np.array(classes), None) == (classes.index(shown), shown)
