@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from likewise import AdditiveClassifier, TableMetric, attack, audit, effect, save_model, write_metric
+from likewise.cli.console import _continued
 from likewise.cli.main import main
 from likewise.exceptions import InvalidInputError
 from small_domain import one_hot, people
@@ -162,10 +164,9 @@ def test_what_is_favourable_is_asked_once_kept_and_said_by_every_command(files):
 
 
 def test_help_begins_with_what_is_required_and_groups_the_commands():
-    said = run("enforce", "--help").stdout.partition("model.skops\n")[2]
-    places = [
-        said.index(each) for each in ("Required:", "--target", "--metric FILE", "Options:", "--method", "Output:")
-    ]
+    said = run("enforce", "--help").stdout
+    required = ("Usage", "Train a model", "Required:", "--target TEXT", "--metric FILE")
+    places = [said.index(each) for each in (*required, "held out", "Example:", "Options:", "--method [", "Output:")]
     assert places == sorted(places)
     said = run("--help").stdout
     titles = ["Start:", "demo", "Metric:", "design", "Model:", "enforce", "Check:", "audit", "Use:", "notice"]
@@ -183,3 +184,37 @@ def test_columns_are_named_as_text(files):
 
     with pytest.raises(InvalidInputError, match="the column 'status', which the model takes"):
         effect(Named(), files[0], "age")
+
+
+WIDE = pd.DataFrame({"a rather long name of a column": range(80), "another name that is long, too": "x", "sex": "f"})
+
+
+def test_everything_printed_fits_a_terminal_of_80_columns(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    jobs = [f"a job with a rather long title {k % 8}" for k in range(80)]
+    X, y = WIDE.assign(job=jobs, sex=["f", "m"] * 40), np.tile(["denied", "approved", "approved", "denied"], 20)
+    metric = TableMetric({X.columns[0]: 0.02}, {X.columns[1]: 0.1, "job": 0.3, "sex": 0.0})
+    save_model(AdditiveClassifier(metric, penalty=0.001).fit(X, y), "card.skops")
+    write_metric(metric, "metric.toml")
+    X.to_csv("loans.csv", index=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    effect_of = ["effect", "loans.csv", "--model", "card.skops", "--column"]
+    shown = {column: run(*effect_of, column).stdout for column in ("job", "sex")}
+    assert len(shown["job"].splitlines()) < 50
+    assert "changes nothing" in shown["sex"]
+    for said in (*shown.values(), run(*effect_of, "job", "-v").stdout, run("metric", "show", "metric.toml").stdout):
+        assert max(map(len, said.splitlines())) <= 80
+    assert "The domain, what each column" not in shown["job"]
+    assert max(map(len, run(*effect_of, "job", "-v").stdout.splitlines())) <= 80
+    monkeypatch.delenv("COLUMNS")
+    assert max(map(len, run(*effect_of, "job", "-v").stdout.splitlines())) > 80  # control: into a file, as it is
+
+
+def test_commands_to_copy_are_broken_where_a_shell_goes_on(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    words = ["likewise", "enforce", "a table.csv", *(f"--drop=column{k}" for k in range(12))]
+    broken = _continued(shlex.join(words))
+    assert max(map(len, broken.splitlines())) <= 80 - len("      ")
+    assert len(broken.splitlines()) > 3
+    assert shlex.split(broken.replace("\\\n", "")) == words
+    assert _continued("likewise audit a.csv") == "likewise audit a.csv"

@@ -14,7 +14,11 @@ from likewise.cli.sources import PeopleSource, reads_people
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from likewise.auditing.effect import Effect
+
+_SHOWN = 6  # rows of a table
 
 
 @options.new_command()
@@ -121,6 +125,7 @@ def attack(
     help="Exit 1 unless the effect is proven to be at most this: in percentage points, or in the unit of other scores.",
 )
 @options.writes("Write what exchanging the column does to each person as CSV.")
+@click.option("-v", "--verbose", is_flag=True, help="Print whole tables, the whole pair, and the domain.")
 @command
 @reads_people
 def effect(
@@ -132,6 +137,7 @@ def effect(
     boxes: int | None,
     max_effect: float | None,
     to: Destination,
+    verbose: bool,
 ) -> None:
     """Find how much a column can matter: for these people, for the worst pair there can be, and at most.
 
@@ -154,7 +160,7 @@ def effect(
         max_boxes=boxes,
         verbose=not echo.as_json,
     )
-    _echo_effect(echo, found)
+    _echo_effect(echo, found, verbose)
     if to.out is not None:
         people = found.labels.in_units(found.on_people, "effect")
         people = people.assign(row=people["row"] + 1 if ids is None else ids)
@@ -175,34 +181,36 @@ def effect(
         sys.exit(1)
 
 
-def _echo_effect(echo: Output, found: Effect) -> None:
-    """Print the effect on people, the worst pair, and the proof."""
+def _echo_effect(echo: Output, found: Effect, verbose: bool) -> None:
+    """Print the effect on people, the worst pair, and the proof; their tables as a whole only if `verbose`."""
     names, told = " and ".join(map(str, found.columns)), found.labels.written
     for each in found.sets:
         if set(each.members) <= set(found.columns):
             echo(f"Exchanged together, as everybody here has exactly one 1 in them: {each}.\n")
     largest = float(found.on_people["effect"].max())
     interval, more = "", "" if found.all_tried else " or more"
-    if found.mean_interval is not None:
+    if found.mean_interval is not None and not found.proves_none:
         interval = f" ({found.labels.between(*found.mean_interval)} in the population, at 95%)"
+    changes = f"{told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}"
+    if largest <= found.rounding:
+        changes = f"nothing{interval}"
     echo(
-        f"For these {len(found.on_people):,} people: exchanging {names} alone changes the output by "
-        f"{told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}. "
-        f"Everybody was given {found.tried}.",
+        f"For these {len(found.on_people):,} people: exchanging {names} alone changes "
+        f"{changes if largest <= found.rounding else f'the output by {changes}'}. Everybody was given {found.tried}.",
         n_people=len(found.on_people),
         **facts_of(found, "mean", "mean_interval", "tried", "all_tried"),
         largest_on_people=largest,
     )
-    if len(found.directions) and largest > 0:
-        known = f"Who gains (favourable: {found.favourable}):"
-        echo(f"\n{known if found.favourable else 'Who gets the higher score:'}", favourable=found.favourable or None)
-        ends = ("mean", "mean_low", "mean_high", "largest")
-        echo.table(found.labels.in_units(found.directions, *ends), "directions")
-    if len(found.groups) and largest > 0:
-        echo("\nBy the people's own value:")
-        ends = ("mean", "mean_low", "mean_high", "largest")
-        echo.table(found.labels.in_units(found.groups, *ends), "groups")
-    if found.labels.are_probabilities and largest > 0 and len(found.directions) + len(found.groups):
+    known = f"Who gains (favourable: {found.favourable}):"
+    tables = {"directions": known if found.favourable else "Who gets the higher score:"}
+    tables["groups"] = "By the people's own value:"
+    echo.facts["favourable"] = found.favourable or None
+    for key, title in tables.items():
+        table = found.labels.in_units(getattr(found, key), "mean", "mean_low", "mean_high", "largest")
+        if len(table) and largest > 0:
+            echo(f"\n{title}")
+            echo.table(table, key, table if verbose else _in_short(getattr(found, key), found))
+    if verbose and found.labels.are_probabilities and largest > 0 and len(found.directions) + len(found.groups):
         echo("Of means and the largest, 0.01 is one percentage point.")
     pairs = f"no two people of the domain who differ in {names} alone"
     if found.pair is None:
@@ -210,7 +218,7 @@ def _echo_effect(echo: Output, found: Effect) -> None:
     else:
         worst = f"The worst pair found in the domain differs by {told(found.found)}:"
     echo(f"\n{worst}", found=found.found)
-    echo.pair(found.pair)
+    echo.pair(found.pair, verbose)
     if found.proves_none:
         text = f"Proven: {pairs} get different outputs, but for rounding ({found.how})."
     elif found.proven is not None:
@@ -240,5 +248,19 @@ def _echo_effect(echo: Output, found: Effect) -> None:
             excess_proven=found.excess.proven,
         )
     echo.unit(found.labels)
-    echo("\nThe domain, what each column can hold:")
-    echo.table(found.domain.describe(), "domain")
+    domain = found.domain.describe()
+    if verbose or echo.as_json:
+        echo("\nThe domain, what each column can hold:")
+        echo.table(domain, "domain")
+    else:
+        echo(f"\n-v prints whole tables, and what each of the {len(domain)} columns of the domain can hold.")
+
+
+def _in_short(table: pd.DataFrame, found: Effect) -> pd.DataFrame:
+    """The first rows above rounding, with differences as people write them."""
+    told, some = found.labels.written, table[table["largest"] > found.rounding].head(_SHOWN)
+    return (
+        some.loc[:, :"mean"]
+        .iloc[:, :-1]
+        .assign(**{"on average": some["mean"].map(told), "at most": some["largest"].map(told)})
+    )

@@ -17,8 +17,9 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
+from inspect import cleandoc
 from pathlib import Path
-from textwrap import TextWrapper
+from textwrap import TextWrapper, wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -232,18 +233,31 @@ _LAST = {
 class SectionedCommand(click.Command):
     """A command whose help begins with what is required, and ends with how files are read and written."""
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does, what it requires, and then what else there is to say."""
+        first, _, rest = cleandoc(self.help or "").partition("\n\n")
+        for text in (first, rest):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(text)
+            if text is first:
+                self._write_options(ctx, formatter, ["Required"])
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, section by section."""
+        """Write the other options, section by section."""
+        self._write_options(ctx, formatter, ["Options", *_LAST])
+
+    def _write_options(self, ctx: click.Context, formatter: click.HelpFormatter, titles: Sequence[str]) -> None:
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Required", "Options", *_LAST)}
         for parameter in self.get_params(ctx):
             ends = (title for title, names in _LAST.items() if parameter.name in names)
             title = "Required" if parameter.required else next(ends, "Options")
             record = None if isinstance(parameter, click.Argument) else parameter.get_help_record(ctx)
             sections[title] += [] if record is None else [record]
-        for title, records in sections.items():
-            if records:
+        for title in titles:
+            if sections[title]:
                 with formatter.section(title):
-                    formatter.write_dl(records)
+                    formatter.write_dl(sections[title])
 
 
 new_command = functools.partial(click.command, cls=SectionedCommand)
@@ -422,11 +436,11 @@ class Output:
 
         return progress_bar(doing, None, show=not self.as_json)
 
-    def table(self, frame: pd.DataFrame, name: str) -> None:
-        """Print a table."""
+    def table(self, frame: pd.DataFrame, name: str, shown: pd.DataFrame | None = None) -> None:
+        """Print a table, or what of it is shown."""
         self.facts[name] = json.loads(frame.to_json(orient="records"))
         if not self.as_json:
-            click.echo(frame.to_string(index=False, line_width=_width()), err=self.to_stderr)
+            click.echo(_in_width(frame if shown is None else shown, _width()), err=self.to_stderr)
 
     def csv(self, frame: pd.DataFrame, path: Path, name: str, *, index: bool = False) -> None:
         """Write a table to a file, whose path is the fact `name`."""
@@ -436,15 +450,19 @@ class Output:
             write_csv(frame, temporary, index=index)
         self(f"\nWrote {path}", **{name: str(path)})
 
-    def pair(self, people: pd.DataFrame | None) -> None:
-        """Print two people side by side, if there are any."""
+    def pair(self, people: pd.DataFrame | None, whole: bool = True) -> None:
+        """Print two people side by side, if there are any; else than `whole`, in what they differ."""
         if people is None:
             self.facts["pair"] = None
             return
         rows = people.astype(object).T.reset_index().set_axis(["column", *PAIR], axis=1)
         self.facts["pair"] = json.loads(rows.to_json(orient="records"))
         # To ten digits: the two may differ in little.
-        self(rows.map(lambda value: f"{value:.10g}" if isinstance(value, float) else str(value)).to_string(index=False))
+        texts = rows.map(lambda value: f"{value:.10g}" if isinstance(value, float) else str(value))
+        shown = texts if whole else texts[texts[PAIR[0]] != texts[PAIR[1]]]
+        self(_in_width(shown, None if self.as_json else _width()))
+        if len(shown) < len(texts):
+            self(f"In the other {len(texts) - len(shown)} columns they are equal: -v prints these.")
 
     def unit(self, labels: OutputLabels) -> None:
         """Say what differences are in, unless they are points of a probability, and whose probability scores are."""
@@ -457,7 +475,7 @@ class Output:
         if self.as_json:
             click.echo(json.dumps(self.facts | ({"notes": self.notes} if self.notes else {}), indent=2))
         elif try_next:
-            click.echo("\nNext: " + "\n      ".join(try_next), err=self.to_stderr)
+            click.echo("\nNext: " + "\n      ".join(map(_continued, try_next)), err=self.to_stderr)
 
 
 def _width() -> int | None:
@@ -474,6 +492,63 @@ def _wrapped(text: str) -> str:
     lines = text.split("\n")
     kept = re.compile(r"\s*likewise |.*\S  ")
     return "\n".join(line if kept.match(line) else fill(line) for line in lines)
+
+
+def _continued(command: str) -> str:
+    """A command to copy: in lines of the terminal's width, broken between words as a shell takes it."""
+    width, lines = _width(), [""]
+    if width is None or len(command) <= width - 6 or not command.startswith("likewise "):
+        return command
+    for word in re.findall(r"(?:'[^']*'|\S)+", command):
+        if lines[-1] and len(lines[-1]) + len(word) > width - 9:
+            lines.append("   ")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return " \\\n      ".join(lines)
+
+
+def _in_width(frame: pd.DataFrame, width: int | None) -> str:
+    """A table in lines of this width: long texts take several, and what finds no room stands below the first column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> values = ["18 to 75", "clerk, driver, teacher, nurse, blank"]
+    >>> table = pd.DataFrame({"column": ["age", "job"], "weight": [0.1, 0.2], "can hold": values})
+    >>> print(_in_width(table, 40))
+    column weight can hold
+       age    0.1 18 to 75
+       job    0.2 clerk, driver, teacher,
+                  nurse, blank
+    >>> print(_in_width(table.assign(place=["north", "south"]).drop(columns="can hold"), 15))
+    column weight
+       age    0.1
+       job    0.2
+    <BLANKLINE>
+    column place
+       age north
+       job south
+    """
+    text = frame.to_string(index=False)
+    if width is None or len(text.partition("\n")[0]) <= width:
+        return text
+    first, *others = [frame.iloc[:, [i]].to_string(index=False).split("\n") for i in range(frame.shape[1])]
+    blocks, used = [[[[cell] for cell in first]]], len(first[0])
+    for column in others:
+        longest = max((len(word) for cell in column for word in cell.split()), default=0)
+        if width - used <= max(longest, min(len(column[0]), 20)):
+            blocks.append([[[cell] for cell in first]])
+            used = len(first[0])
+        cells = [wrap(cell.strip(), max(width - used - 1, 10), break_long_words=False) or [""] for cell in column]
+        size = max(len(line) for cell in cells for line in cell)
+        is_wrapped = any(len(cell) > 1 for cell in cells)
+        blocks[-1].append([[line.ljust(size) if is_wrapped else line.rjust(size) for line in cell] for cell in cells])
+        used += 1 + size
+    texts = []
+    for block in blocks:
+        sizes = [len(column[0][0]) for column in block]
+        lines = [line for row in zip(*block, strict=True) for line in itertools.zip_longest(*row, fillvalue="")]
+        texts.append("\n".join(" ".join(map(str.ljust, line, sizes)).rstrip() for line in lines))
+    return "\n\n".join(texts)
 
 
 _CARRIED = (

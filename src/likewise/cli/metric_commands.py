@@ -52,7 +52,7 @@ def echo_weights(echo: Output, file: MetricFile) -> None:
     """Print the weights and what they mean."""
     table, meanings = file.metric.describe(), file.meanings()
     table["one point"] = [meanings[name] for name in table["column"]]
-    echo.table(table, "metric")
+    echo.table(table, "metric", table[["column", "weight", "one point"]])
 
 
 @contextmanager
@@ -125,7 +125,8 @@ def show(echo: Output, metric_file: Path) -> None:
     file = read_metric_file(metric_file)
     echo_weights(echo, file)
     if file.metric.missing:
-        shown = ", ".join(f"{name} {100 * weight:.3g} points" for name, weight in file.metric.missing.items())
+        known = {name: weight for name, weight in file.metric.missing.items() if weight}
+        shown = ", ".join(f"{name} {100 * weight:.3g} points" for name, weight in known.items()) or "0 points"
         echo(f"\nBetween a person with the number and one without: {shown}.", missing=dict(file.metric.missing))
     for name, codes in file.metric.special.items():
         shown = ", ".join(f"{code:g} {100 * weight:.3g} points" for code, weight in codes.items())
