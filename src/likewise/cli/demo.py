@@ -78,7 +78,6 @@ def _run(echo: Output, out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     """The workflow: what the conclusion is about."""
     import numpy as np
     import pandas as pd
-    from sklearn.base import clone
 
     from likewise import audit, compare, design_metric, tradeoff
     from likewise._optional import need
@@ -139,10 +138,7 @@ def _run(echo: Output, out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
         violations_after=after.n_violations,
     )
     begin()
-    method: Any = best
-    if hasattr(model, "penalty_"):  # found once, it need not be searched for again
-        method = (best.name, clone(model).set_params(penalty=model.penalty_))
-    curve = tradeoff(X, y, metric, _SCALES, method=method, comparison=result, verbose=not echo.as_json)
+    curve = tradeoff(X, y, metric, _SCALES, method=best, comparison=result, verbose=not echo.as_json)
     echo(f"\n7. What a stricter metric costs:\n{curve}", matching_scale=curve.matching_scale)
     _echo_reasons(echo, model, X)
     begin()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -63,7 +64,7 @@ def cost_of(
 ) -> Cost | None:
     """Cross-validate models of the same kind as `model`, and others; None if there are too few people.
 
-    The penalty of a scorecard is not tuned again; draws and training steps are limited.
+    Penalties of a scorecard are chosen anew in each fold; draws and training steps are limited.
     """
     metric, classes = model.guarantee_.metric, getattr(model, "classes_", None)
     fewest = len(y) if classes is None else min(int((y == label).sum()) for label in classes)
@@ -94,10 +95,11 @@ def cost_of(
 
 
 def _quick(model: Any) -> Any:
-    """An unfitted clone with the penalty found, and few draws and training steps."""
+    """An unfitted clone with few draws and training steps, and nothing that was found for single columns."""
     parameters, changes = model.get_params(deep=False), dict[str, Any]()
-    if hasattr(model, "penalty_"):
-        changes["penalty"] = model.penalty_
+    for name in ("penalty", "max_knots"):
+        if isinstance(parameters.get(name), Mapping):  # of a designed card: found with those who are held out here
+            changes[name] = type(model)().get_params(deep=False)[name]
     if "n_draws" in parameters and model.guarantee_.n_draws:
         changes["n_draws"] = int(np.clip(model.guarantee_.n_draws, 1, _DRAWS))
     if isinstance(parameters.get("n_steps"), int):
