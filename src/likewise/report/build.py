@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +59,7 @@ def cost_of(
     *,
     comparison: Comparison | None = None,
     tradeoff: Tradeoff | None = None,
+    made_by: Callable[[Any, Any], Metric] | None = None,
     cv: int = 3,
     verbose: bool = False,
 ) -> Cost | None:
@@ -80,7 +81,7 @@ def cost_of(
     }
     if comparison is None:
         beside = [] if inner is None else [(INNER, inner)]
-        comparison = compare(X, y, metric, methods=[method, *beside], **shared)
+        comparison = compare(X, y, metric, methods=[method, *beside], made_by=made_by, **shared)
     method_name = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
     if method_name is None or len(comparison.results[method_name].losses) != len(y):
         raise InvalidInputError(
@@ -127,6 +128,7 @@ def build_report(
     tradeoff: Tradeoff | None = None,
     review: FileReview | None = None,
     seen: bool | None = None,
+    made_by: Callable[[Any, Any], Metric] | None = None,
     cv: int = 3,
     verbose: bool = False,
     **words: Any,
@@ -158,6 +160,8 @@ def build_report(
         Of decisions about the same people.
     seen : bool, optional
         Whether the metric was made from these people, so that what it costs is understated; None if that is not known.
+    made_by : callable, optional
+        As in `compare`: makes the metric again in each fold, so that what it costs is not understated.
     cv : int, default=3
         Folds.
     verbose : bool, default=False
@@ -182,12 +186,12 @@ def build_report(
     table = _with_names(frame[model_columns(model, frame)])
     learned = np.arange(len(table)) if comparison is not None else evenly_spaced(len(table), _LEARNED)
     missed = absent if _wraps_another(model) else []
-    costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "cv": cv, "verbose": verbose}
+    costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "made_by": made_by, "cv": cv, "verbose": verbose}
     with suppress_guarantee_warnings():  # under the loosest metric, guarantees may be vacuous
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], shown, **costing)
     unconstrained, unseen = None, np.arange(len(table))
     if cost is not None:
-        cost = replace(cost, metric_saw=seen)
+        cost = replace(cost, metric_saw=seen if cost.comparison.caveat else False)
         unconstrained = cost.comparison.results[UNCONSTRAINED].model
         unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].train])
     people = metric.encode_rows(table.iloc[unseen[evenly_spaced(len(unseen), _searchable(guarantee.n_draws))]])
