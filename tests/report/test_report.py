@@ -293,12 +293,12 @@ def test_what_was_lost_is_said_in_people():
         return " ".join(words_of(render(replace(data, cost=cost))).split())
 
     words = said()
-    assert "Of 1,000 people, 34 get another decision than by the unconstrained model." in words
-    wrong = "Of 1,000 people, 120 get a decision that is not their outcome: "
-    more = "20 more than by the unconstrained model (± 6); if everybody had the same score, 223."
+    assert "Of 1,000 people, 34 get another decision than by the unconstrained model, and 120" in words
+    wrong = "and 120 get one that is not their outcome: "
+    more = "20 more than by the unconstrained model (± 6); with the same score for everybody, 223."
     assert words.count(wrong + more) == 2  # there and on the page for a board
     assert "each model says “loan approved” to as many people as had that outcome, 870 of 1,000" in words
-    against = "the difference from the 100 of the unconstrained model cannot be told from chance"
+    against = "by the unconstrained model 100, too close to tell from chance"
     assert wrong + against in said(error=0.011)
     assert "pairs misranked" not in words.lower()
     fewer = said(wrong=data.cost.people.wrong | {"unconstrained": 0.15})

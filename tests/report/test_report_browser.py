@@ -18,9 +18,20 @@ from likewise.metric_file import read_metric, read_metric_file
 from likewise.report import ReportData, render
 from likewise.report.text import figure, points
 from likewise.report.view import prepare
+from likewise.scorecard.display import Panel
 
 pytestmark = pytest.mark.slow
+PDF_PAGE = b"/Type /Page\n"
 PICTURES = os.environ.get("LIKEWISE_PICTURES")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The demo's report."""
+    out = tmp_path_factory.mktemp("demo")
+    done = CliRunner().invoke(main, ["demo", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    return out / "report.html"
 
 
 @pytest.fixture
@@ -279,18 +290,47 @@ def test_on_paper_nothing_is_left_that_needs_a_hand(show):
     folded = ("#promise .statement", "#weights table", "#search details .pair", "#cost details table", "#board .claim")
     for shown in ("#picture", "#promise", "#point .rates", "#shapes", "#cost .chart", "#groups", "#limits", *folded):
         assert page.locator(shown).first.is_visible(), shown
-    assert 2 <= page.pdf(format="A4").count(b"/Type /Page\n") <= 9
+    assert 2 <= page.pdf(format="A4").count(PDF_PAGE) <= 9
 
 
-def test_a_board_gets_a_sheet_of_its_own(show):
-    """What is folded on the screen comes first on paper, and fits a sheet: 265 mm between the margins of A4."""
-    page = show(mortgage(60), width=round(180 / 25.4 * 96))
-    assert page.is_hidden("#board .claim")
-    page.emulate_media(media="print")
-    top, board = page.locator("h1").bounding_box(), page.locator("#board").bounding_box()
-    assert top["y"] < board["y"] < page.locator("#picture").bounding_box()["y"]
-    assert page.evaluate("getComputedStyle(document.getElementById('board')).breakAfter") == "page"
-    assert board["y"] + board["height"] < 265 / 25.4 * 96
+def test_a_board_gets_one_sheet_of_its_own(browser, demo, tmp_path):
+    """What is folded on the screen comes first on paper: of the demo, and of as many groups as there is room for."""
+    data, full = mortgage(60), tmp_path / "full.html"
+    rows = [replace(data.groups[0], group=f"a group with a rather long name {k}", n=100) for k in range(13)]
+    full.write_text(render(replace(data, groups=rows, title="A title of two lines, as reports of banks have " * 2)))
+    for file in (demo, full):
+        page = browser.new_page(viewport={"width": 800, "height": 800})
+        page.goto(file.as_uri())
+        assert page.is_hidden("#board .claim")
+        page.emulate_media(media="print")
+        top, board, rest = (page.locator(part).bounding_box()["y"] for part in ("h1", "#board", "#picture"))
+        assert top < board < rest
+        many = [page.pdf(format=sheet).count(PDF_PAGE) for sheet in ("A4", "Letter")]
+        page.evaluate("document.querySelectorAll('main > :not(#board), footer').forEach((part) => part.remove())")
+        assert page.locator("#board .groups tr").count() > 13
+        assert [page.pdf(format=sheet).count(PDF_PAGE) for sheet in ("A4", "Letter")] == [1, 1]
+        assert min(many) > 5  # control: pages are counted
+        page.close()
+
+
+@pytest.mark.parametrize("width", [500, 1280])
+def test_each_category_is_named_under_its_stem(show, width):
+    """From two levels to twelve: panels of one column of the grid, of two, and of all."""
+    panels = tuple(
+        Panel(
+            f"of {n}", None, x := np.linspace(-1, 1, n), x - 1, x + 1, np.zeros(n, bool), tuple(f"{k}" for k in x), []
+        )
+        for n in (2, 5, 12)
+    )
+    page = opened(show(replace(mortgage(30), panels=panels), width))
+    found = page.evaluate(
+        "Array.from(document.querySelectorAll('.shape'), (shape) => ['circle', '.levels li'].map((what) => Array.from("
+        "shape.querySelectorAll(what), (one) => one.getBoundingClientRect()).map((box) => box.x + box.width / 2)))"
+    )
+    assert sorted(len(stems) for stems, _ in found) == [2, 5, 12]
+    for stems, labels in found:
+        np.testing.assert_allclose(labels, stems, atol=1.5)
+        assert min(np.diff(stems), default=99) > 15
 
 
 def test_the_contents_stay_in_sight_and_say_where_the_reader_is(show):
@@ -365,12 +405,10 @@ def test_odd_reports_raise_no_errors(show):
     show(replace(mortgage(3), before=None, audit_before=None))
 
 
-def test_the_picture_of_the_readme_shows_what_its_caption_says(browser, tmp_path):
+def test_the_picture_of_the_readme_shows_what_its_caption_says(browser, demo):
     """With LIKEWISE_PICTURES naming a directory, such as docs, the picture is renewed there."""
-    done = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "demo")])
-    assert done.exit_code == 0, done.output
     page = browser.new_page(viewport={"width": 1100, "height": 1080}, color_scheme="light")
-    page.goto((tmp_path / "demo" / "report.html").as_uri())
+    page.goto(demo.as_uri())
     parts = ["#picture h2", "#picture .panels", "#story .story"]  # what was found; without and with; two people
     boxes = [page.locator(part).bounding_box() for part in parts]
     bottom = boxes[-1]["y"] + boxes[-1]["height"] + 10

@@ -10,7 +10,7 @@ from likewise import TableMetric
 from likewise.report import GroupFigures, GroupScores
 from likewise.report.build import _n_measured
 from likewise.report.pairs import BINS, axis_limit, scan_pairs
-from likewise.report.tables import groups, groups_of
+from likewise.report.tables import groups, groups_of, protected_first
 
 METRIC = TableMetric({"income": 0.01}, {"sex": 0.0, "job": 0.1})
 TABLE = pd.DataFrame({"income": range(6), "sex": ["f", "m", "f", "m", "f", None], "job": "x"})
@@ -53,12 +53,15 @@ def test_without_a_column_that_must_not_matter_all_categories_are_groups():
     assert [(row.column, row.group) for row in found] == [("sex", "f"), ("sex", "m"), ("sex", "missing"), ("job", "x")]
 
 
-def test_protected_columns_come_first_and_then_categories():
+def test_race_and_sex_come_first_then_what_else_is_protected_as_the_metric_lists_it():
     table = pd.DataFrame({"age": range(6), "job": "x", "sex": TABLE["sex"], "race": "y"})
-    reasons = {"sex": "protected", "age": "protected", "job": "not_used"}  # of race nobody knows
+    reasons = {"job": "not_used", "age": "protected", "sex": "protected"}  # of race nobody knows
     metric = TableMetric({"age": 0.0}, {"job": 0.0, "sex": 0.0, "race": 0.0}, zero_reasons=reasons)
     found = groups_of(table, metric, np.arange(6.0), *2 * [{"before": None, "after": np.zeros(6)}], None, -1)
-    assert list(dict.fromkeys(row.column for row in found)) == ["sex", "race", "age", "job"]
+    assert list(dict.fromkeys(row.column for row in found)) == ["race", "sex", "age", "job"]
+    names = ["older", "married", "Gender", "applicant_race", "racer"]
+    listed = TableMetric(dict.fromkeys(names, 0.0), zero_reasons=dict.fromkeys(["married", "older"], "protected"))
+    assert sorted(names, key=protected_first(listed)) == ["applicant_race", "Gender", "married", "older", "racer"]
 
 
 def test_many_numbers_are_cut_into_four_bands_of_which_each_holds_its_upper_end():
@@ -98,6 +101,14 @@ def test_ratios_are_to_the_highest_rate_of_the_column_on_each_side():
     found = groups(rows)
     assert [row["before_ratio"] for row in found] == [pytest.approx(0.25), 1.0, None]
     assert [row["after_ratio"] for row in found] == [1.0, 0.5, 0.0]
+
+
+def test_three_people_are_nobody_to_compare_others_with():
+    rows = [
+        GroupScores("sex", s, n, 0.5, None, GroupFigures(0.1, r, 0.3))
+        for s, n, r in zip("fm?", (30, 40, 3), (0.4, 0.8, 1), strict=True)
+    ]
+    assert [row["after_ratio"] for row in groups(rows)] == [0.5, 1.0, None]
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])

@@ -18,6 +18,7 @@ from likewise.metrics.base import Metric
 from likewise.metrics.zero_weights import ZERO_REASONS
 from likewise.report import text as words
 from likewise.report.data import HiddenColumn, ReportData
+from likewise.report.tables import protected_first
 from likewise.verification.domain import Domain
 from likewise.verification.one_hot import find_one_hot
 
@@ -36,10 +37,8 @@ _NOT_TAKEN = (
 
 
 def _shown(metric: Metric, table: pd.DataFrame) -> list[Any]:
-    """The columns of weight 0 that are measured, protected ones first."""
-    reasons: Any = getattr(metric, "zero_reasons", {})
-    there = [name for name in metric.hidden if name in table]
-    return sorted(there, key=lambda name: reasons.get(name) != "protected")[:_COLUMNS]
+    """The columns of weight 0 that are measured, in the order of `protected_first`."""
+    return sorted((name for name in metric.hidden if name in table), key=protected_first(metric))[:_COLUMNS]
 
 
 def _can_group(values: pd.Series[Any]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -20,8 +21,10 @@ from likewise.selection.compare import beats_constant
 from likewise.selection.cross_validation import SCORES, Score
 from likewise.selection.methods import CONSTANT, UNCONSTRAINED
 
+SMALL = 30  # people: rates of fewer are chance, and no other group is compared with them
 _MAX_GROUPS = 8
 _BANDS = 4
+_RACE_AND_SEX = ({"race", "ethnic", "ethnicity"}, {"sex", "gender"})
 
 
 def groups_of(
@@ -33,7 +36,7 @@ def groups_of(
     classes: npt.NDArray[Any] | None,
     shown: int,
 ) -> tuple[GroupScores, ...]:
-    """Scores of groups, by the columns of weight 0, protected ones first; if there is none, by all of categories.
+    """Scores of groups by the columns of weight 0, as `protected_first` sorts them; without any, by categories.
 
     Parameters
     ----------
@@ -50,11 +53,10 @@ def groups_of(
     rates = rates[rates["column"].isin(table.columns)]
     hidden = rates["column"][rates["weight"] == 0]
     shown_columns = hidden if len(hidden) else rates["column"][rates["kind"] == "categorical"]
-    numeric = set(rates["column"][rates["kind"] == "numeric"])
     units = rates.set_index("column")["unit"]
     known = _measured(answers["after"], len(table))
     groups = []
-    for column in sorted(shown_columns, key=lambda name: (not is_protected(metric, name), name in numeric)):
+    for column in sorted(shown_columns, key=protected_first(metric)):
         for name, members in _split(table[column], str(units[column])):
             chosen = members & known
             if not chosen.any():
@@ -78,6 +80,18 @@ def is_protected(metric: Metric, name: Any) -> bool:
     """Whether people set its weight to 0; also where the metric does not say who did."""
     reasons: Any = getattr(metric, "zero_reasons", {})
     return name in metric.hidden and reasons.get(name, "protected") == "protected"
+
+
+def protected_first(metric: Metric) -> Callable[[Any], tuple[Any, ...]]:
+    """The key that sorts protected columns to the front: race and sex, then the others as the metric lists them."""
+    listed = list(getattr(metric, "zero_reasons", {}))
+
+    def key(name: Any) -> tuple[Any, ...]:
+        said = re.findall("[a-z]+", str(name).lower())
+        rank = next((k for k, words in enumerate(_RACE_AND_SEX) if not words.isdisjoint(said)), len(_RACE_AND_SEX))
+        return not is_protected(metric, name), rank, listed.index(name) if name in listed else len(listed)
+
+    return key
 
 
 def _figures(
@@ -179,15 +193,15 @@ def _in_people(cost: Cost, found: PeopleCost) -> dict[str, Any]:
 
 
 def groups(rows: list[GroupScores]) -> list[dict[str, Any]]:
-    """Groups of one column, with the ratio of each rate to the highest."""
-    found = []
+    """Groups of one column, with the ratio of each rate to the highest; small groups have none beside larger ones."""
+    found, large = [], [row for row in rows if row.n >= SMALL] or rows
     for row in rows:
         entry: dict[str, Any] = {"group": row}
         for side in ("before", "after"):
             figures = getattr(row, side)
-            rates = [getattr(other, side).rate for other in rows if getattr(other, side) is not None]
+            rates = [getattr(other, side).rate for other in large if getattr(other, side) is not None]
             highest = max((rate for rate in rates if rate is not None), default=0.0)
-            known = figures is not None and figures.rate is not None and highest > 0
+            known = row in large and figures is not None and figures.rate is not None and highest > 0
             entry[f"{side}_ratio"] = figures.rate / highest if known else None
         found.append(entry)
     return found

@@ -18,10 +18,11 @@ from likewise.report.columns import columns_of
 from likewise.report.data import ReportData
 from likewise.report.hidden import hidden_columns, not_measured, review_groups
 from likewise.report.pairs import BINS
-from likewise.report.tables import costs, groups, is_protected
+from likewise.report.tables import SMALL, costs, groups, is_protected
 
 _TOP = 6  # columns whose weights are shown unfolded
 _SHAPES = 6  # and shapes
+_BOARD = 14  # lines of groups on the sheet for a board
 _PAIRS = 5  # most pairs of a search on the page
 
 
@@ -87,12 +88,25 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "chart": None if data.cost is None else charts.tradeoff_chart(data.cost),
         "shapes": charts.shapes(data.panels, cast("TableMetric", data.metric).units, _SHAPES) if data.panels else None,
         "groups": [entry for entry in in_tables if entry[0] in first],
+        "board_groups": _for_board([entry for entry in in_tables if entry[0] in first]),
         "other_groups": [entry for entry in in_tables if entry[0] not in first],
+        "small": SMALL,
         "has_before": any(group.before for group in data.groups),
         "range": [number(end) for end in data.output_range or ()],
         "several": next((n for n in (x.shape[1] for x in data.shares.values()) if n > 2), None),
         "statement": "" if data.guarantee is None else data.guarantee.statement,
     }
+
+
+def _for_board(tables: list[tuple[str, list[dict[str, Any]]]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The first tables without small groups, as many as a sheet has room for."""
+    found, room = [], _BOARD
+    for column, rows in tables:
+        large = [row for row in rows if row["group"].n >= SMALL]
+        if 1 < len(large) < room:
+            found.append((column, large))
+            room -= len(large) + 1
+    return found
 
 
 def _mean_distance(data: ReportData) -> float:
