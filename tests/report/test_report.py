@@ -4,10 +4,12 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_report_data import METRIC, PANELS, costs, mortgage, promise, rows_of
 
 from likewise import TableMetric, audit, review_files
+from likewise.decisions.costs import DecisionCosts
 from likewise.report import GroupFigures, GroupScores, ReportData, ReviewedFiles, render
 from likewise.report.render import embedded_json
 from likewise.report.view import prepare
@@ -211,7 +213,51 @@ def test_the_page_tells_of_the_two_alike_whom_the_unconstrained_model_sets_furth
     assert '"first":[0,1]' in render(data)
     alone = " ".join(words_of(render(replace(data, before=None, guarantee=None))).split())
     assert "these are the two whose scores this model sets furthest apart" in alone
-    assert "None of 6 pairs of people are treated more differently than they differ." in alone
+    assert "None of 6 pairs of people is treated more differently than they differ." in alone
+
+
+def test_a_page_without_pairs_above_the_line_says_what_the_guarantee_adds():
+    data = mortgage(30)
+    page = words_of(render(replace(data, before=data.after, audit_before=None)))
+    none = "None of 435 pairs of people is treated more differently than they differ, with the guarantee or without it."
+    assert f"{none} Only with it is that promised for everybody else." in " ".join(page.split())
+    assert "Without the guarantee, 0" not in page
+    assert none not in " ".join(words_of(render(data)).split())  # control
+
+
+def test_a_page_about_several_outcomes_tells_of_the_one_in_its_headline():
+    metric = TableMetric({"age": 0.01})
+    people, scores = rows_of(metric, [[30], [80]]), np.array([[0.5, 0.3, 0.2], [0.1, 0.5, 0.4]])
+    data = ReportData(
+        "", "yes", metric, people, after=scores, classes=("no", "later", "yes"), guarantee=promise(metric)
+    )
+    for shown, name, said in (
+        (2, "yes", "20.0% and of the second 40.0%"),
+        (1, "later", "30.0% and of the second 50.0%"),
+    ):
+        page = " ".join(words_of(render(replace(data, shown=shown, outcome=name))).split())
+        assert f"{said} for “{name}” : 40 points over all outcomes" in page
+        assert f"the scores for “{name}”" in page
+
+
+def test_few_near_pairs_have_no_rates_in_large_type():
+    data = mortgage(60)
+    table = pd.DataFrame(
+        {"in_band": [0, 0.7], "against_threshold": [0, 0.2], "near_different": [0.1, 0.03]}
+        | {"near_different_independent": [0.1, 0.42], "guarantee": [1, 0.2]},
+        index=[0.0, 0.1],
+    )
+
+    def said(n):
+        page = render(replace(data, decisions=DecisionCosts(table, 0.5, 0.02, n, 1040)))
+        return " ".join(words_of(page).split("From scores to decisions")[1].split("What is not")[0].split())
+
+    few, many = said(10), said(100)
+    assert "42.0%" not in few
+    assert "700 of 1,000 people are in the band" in few
+    assert "only 10 pairs are at most 2 points apart: too few to say how often" in few
+    assert "42.0% if everybody had a draw of their own" in many
+    assert "Near pairs are the 100 pairs" in many
 
 
 def test_sentences_are_apart_and_a_date_is_shown_only_if_given():

@@ -30,7 +30,7 @@ from likewise.base import ConstrainedClassifier
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.report import build, render
-from likewise.report.build import build_report
+from likewise.report.build import _outcome, build_report
 from likewise.report.tables import groups_of
 from likewise.report.view import prepare
 from promised import Promised, promise
@@ -410,3 +410,16 @@ def test_on_pure_noise_a_report_measures_as_compare_does(seed):
     assert build.cost_of(fixed, X, y).comparison.table.loc[found.method, "brier"] == brier
     chosen = compare(X, y, metric, methods=[("own", fixed)], cv=3).table["brier"]
     assert chosen["own"] < honest["constant"]  # the control: what the people held out had chosen
+
+
+@pytest.mark.parametrize(
+    ("classes", "shown"),
+    [
+        (["approved", "denied", "referred"], "approved"),  # the favourable one of three
+        (["denied", "granted"], "granted"),
+        (["approved", "granted", "refused"], "refused"),  # of two good words nobody knows which is shown
+        (["high", "low", "middle"], "middle"),
+    ],
+)
+def test_the_outcome_is_the_favourable_one_if_just_one_is_known(classes, shown):
+    assert _outcome(None, np.array(classes), None) == (classes.index(shown), shown)

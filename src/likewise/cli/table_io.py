@@ -214,11 +214,11 @@ class Unseen:
         self._n_known: Counter[Any] = Counter()
         self._n_people = 0
         self._far: dict[Any, tuple[float, int, int]] = {}  # the furthest number, its row, and how many are far
-        ranges, metric = getattr(model, "ranges_", None), model.guarantee_.bound_metric
+        metric, ranges = model.guarantee_.bound_metric, getattr(model, "ranges_", ())  # which older models have not
         self._ranges = {
-            column.name: (*ranges[i], metric.codes(i))
-            for i, column in enumerate(encoder.columns if ranges is not None else ())
-            if is_amount(column) and column.name not in encoder.optional and ranges[i, 1] > ranges[i, 0]
+            column.name: (low, high, metric.codes(i))
+            for i, (column, (low, high)) in enumerate(zip(encoder.columns, ranges, strict=False))
+            if is_amount(column) and column.name not in encoder.optional and high > low
         }
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -324,8 +325,12 @@ def _outcome(model: Any, classes: npt.NDArray[Any], outcome: Any) -> tuple[int, 
     names = [str(label) for label in classes]
     if outcome is not None and str(outcome) not in names:
         raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {short_repr(outcome)}.")
-    known = known_favourable(classes.tolist()) if outcome is None else None
-    named = next(each for each in (outcome, given_or_stored(None, model), known, names[-1]) if each is not None)
+    known = {known_favourable(pair) for pair in combinations(classes.tolist(), 2)} - {None}
+    named = next(
+        each
+        for each in (outcome, given_or_stored(None, model), *(known if len(known) == 1 else ()), names[-1])
+        if each is not None
+    )
     shown = names.index(str(named))
     return shown, names[shown]
 

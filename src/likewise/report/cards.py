@@ -43,13 +43,12 @@ def story(data: ReportData, columns: list[ColumnView]) -> dict[str, Any] | None:
         return None
     both = list(told.pair)
     outputs = {name: shares[both] for name, shares in data.shares.items()}
-    first = next(iter(outputs.values()))
-    largest = int(np.abs(first[0] - first[1]).argmax())
+    shown = data.shown % next(iter(outputs.values())).shape[1]
     models = [
         {
             "name": name,
             "scores": scores_of(data, shares),
-            "ends": (100 * shares[:, largest]).round(2).tolist(),
+            "ends": (100 * shares[:, shown]).round(2).tolist(),
             "difference": float(differences(shares, np.array([0]), np.array([1]))[0]),
         }
         for name, shares in outputs.items()
@@ -60,7 +59,7 @@ def story(data: ReportData, columns: list[ColumnView]) -> dict[str, Any] | None:
         "allowed": min(1.0, told.distance + data.epsilon),
         "within": told.within,
         "models": models,
-        "largest": largest,
+        "shown": shown,
         **_apart(data.people, data.bound, columns, both),
     }
 
