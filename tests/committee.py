@@ -64,7 +64,13 @@ def tools_of(X, y, output_range=None):
         )
         return made.fit(X, y), X, y
 
-    return Tools(reveal, train, lambda name, *words: f"likewise {name} {' '.join(map(str, words))}", "people.csv")
+    return Tools(
+        reveal,
+        train,
+        lambda name, *words: f"likewise {name} {' '.join(map(str, words))}",
+        lambda columns: {},
+        "people.csv",
+    )
 
 
 @contextmanager

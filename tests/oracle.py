@@ -80,8 +80,8 @@ class Described:
             x, y = a[name], b[name]
             costs = [self._cost_of_state(name, value) for value in (x, y)]
             if any(costs):  # of a blank and a code, or two codes, the one further from numbers says how far
-                x, y = (None if is_blank(value) else Fraction(value) for value in (x, y))
-                rest += max(costs) if x != y else 0
+                same = is_blank(x) if is_blank(y) else not is_blank(x) and Fraction(x) == Fraction(y)
+                rest += 0 if same else max(costs)
             elif is_blank(x) == is_blank(y) and not is_blank(x):
                 ranks = metric.order.get(name) or self.ranks.get(name)
                 if ranks:

@@ -46,6 +46,13 @@ METRIC = NONE | Rule(
     InvalidTypeError,
 )
 
+
+def ranges_of(people: People, metric: BoundMetric) -> FloatArray:
+    """Smallest and largest number of each column, shape (n_columns, 2); NaN for categories and where there is none."""
+    rows = np.where(metric.schema.is_number, metric.numbers(people.rows), np.nan)
+    return np.array([np.fmin.reduce(rows, initial=np.nan), np.fmax.reduce(rows, initial=np.nan)]).T
+
+
 BLOCK = 16_384  # people scored at a time, which bounds the memory for their intervals
 
 
@@ -133,6 +140,8 @@ class ConstrainedEstimator(BaseEstimator, ABC):
 
     scorer_: Scorer
     encoder_: Encoder
+    ranges_: FloatArray
+    """Smallest and largest number of each column that `fit` saw; NaN for categories."""
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
@@ -172,6 +181,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
             bound.check_people(people)
             self.scorer_ = self.learn(people, y, weights, bound)
             self.encoder_ = people.encoder
+            self.ranges_ = ranges_of(people, bound)
             warn_if_vacuous(self.guarantee_, people)
             warn_if_ineffective(bound, people)
         return self

@@ -45,6 +45,7 @@ ORIGIN_NOTES = {
     "people": "whose rows these weights were made from",
     "rows": "digest of these rows, in any order; commands recognise them by it",
     "kept_apart": "share of people whom these weights have not seen, by their rows",
+    "made_with": "how: where they measure what it costs, commands make it again so from other people",
     "scaled_by": "all distances, since then",
     **{key: reason.note for key, reason in ZERO_REASONS.items()},
     "written": "changes with the weights, and shows whether people have edited them",
@@ -56,6 +57,7 @@ _ORIGIN_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {  # but for the d
     "scaled_by": (lambda value: type(value) in (int, float) and 0 < value < float("inf"), "a positive number"),
     "people": (lambda value: type(value) is int and value >= 1, "a number of people, at least 1"),
     "kept_apart": (lambda value: type(value) is float and 0 < value < 1, "a share between 0 and 1"),
+    "made_with": (lambda value: isinstance(value, dict), "a table, such as {n_points = 10}"),
     **dict.fromkeys(("how", "rows", "written"), _TEXT),
     **dict.fromkeys(ZERO_REASONS, _COLUMNS),
 }
@@ -87,6 +89,10 @@ class MetricFile:
         Digest of these people's rows.
     kept_apart : float
         Share of the table's people who were kept apart from them; 0 if nobody was.
+    made_with : mapping
+        What made them from these people, to be made again from others: parameters of `design_metric` and of the choice
+        of a point, or the kind of model they were revealed from; and whether they were rounded. Empty if it is not
+        known.
     scaled_by : float
         Factor on all distances since then.
     protected : tuple of str
@@ -121,6 +127,7 @@ class MetricFile:
     rows: str = ""
     kept_apart: float = 0.0
     favourable: str = ""
+    made_with: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """The lists and the metric give the same reasons; where they do not, the lists are right."""
@@ -158,7 +165,9 @@ class MetricFile:
     def rounded(self) -> MetricFile:
         """The same in round numbers."""
         metric = self.metric.rounded()
-        return replace(self, metric=metric, how=self.how if metric == self.metric else without_claim(self.how))
+        made = {**self.made_with, "rounded": True} if self.made_with else {}
+        how = self.how if metric == self.metric else without_claim(self.how)
+        return replace(self, metric=metric, how=how, made_with=made)
 
     def scaled(self, factor: float) -> MetricFile:
         """The same with distances `factor` times as large."""
@@ -272,6 +281,7 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "people": file.people,
         "rows": file.rows,
         "kept_apart": file.kept_apart,
+        "made_with": dict(file.made_with),
         "scaled_by": 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}")),
         **{key: list(map(str, getattr(file, key))) for key in ZERO_REASONS},
         "written": _checksum(metric, file.output_range) if file.as_written else "",
@@ -339,7 +349,11 @@ def read_metric(path: str | Path) -> TableMetric:
 def read_metric_file(path: str | Path) -> MetricFile:
     """Read a metric file; errors name the line."""
     PATH.check("path", path)
-    text = read_text(path)
+    return parse_metric_file(read_text(path), path)
+
+
+def parse_metric_file(text: str, path: str | Path) -> MetricFile:
+    """The content of a metric file; `path` is for errors."""
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

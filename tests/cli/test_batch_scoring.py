@@ -45,6 +45,46 @@ def model():
     )
 
 
+@pytest.mark.parametrize("options", [{}, {"batch_rows": 7}, {"batch_rows": 100, "jobs": 2}, {"far.csv": True}])
+def test_numbers_far_outside_of_what_was_learned_are_counted_and_named(place, options):
+    """The same however the people come; the others are scored, and so are they."""
+    people = PEOPLE.astype({"age": float}).assign(race="y")
+    people.loc[[40, 300], "age"] = [130.0, 999.0]  # 18 to 69 was learned: beyond 120 is far
+    people.loc[41, "age"] = 119.0
+    people.loc[123, "income"] = -99999.0
+    people.loc[7, "age"] = np.nan
+    source = place / ("far.csv" if options.pop("far.csv", False) else "far.parquet")
+    people.to_csv(source, index=False) if source.suffix == ".csv" else people.to_parquet(source, index=False)
+    metric = TableMetric({"age": 0.02, "income": 1e-4}, {"race": 0}, missing={"age": 0.3})
+    X = PEOPLE.drop(columns="id")
+    save_model(AdditiveClassifier(metric).fit(X, np.where(X.age > 40, "yes", "no")), place / "model.skops")
+    notes = []
+    assert score_file(order(place), source, place / "scores.parquet", **options, note=notes.append) == N
+    ages, incomes = (next(note for note in notes if f"'{name}'" in note) for name in ("age", "income"))
+    assert "2 of 500 people are far outside the 18 to 69" in ages
+    assert "the furthest 999 in row 301." in ages
+    assert "1 of 500 people are far outside" in incomes
+    assert "the furthest -99,999 in row 124." in incomes
+    notes.clear()
+    score_file(order(place), place / "people.parquet", place / "again.parquet", note=notes.append)
+    assert notes == []  # control
+
+
+def test_special_codes_are_no_numbers_far_outside(tmp_path):
+    people = PEOPLE.drop(columns="id").astype({"age": float})
+    people.loc[::9, "age"] = -999.0
+    metric = TableMetric({"age": 0.02, "income": 1e-4}, {"race": 0}, special={"age": {-999.0: 0.2}})
+    model = AdditiveClassifier(metric).fit(people, np.where(people.age > 40, "yes", "no"))
+    np.testing.assert_array_equal(model.ranges_[0], [18, 69])
+    save_model(model, tmp_path / "model.skops")
+    notes = []
+    for value, far in ((-999.0, 0), (-998.0, 1)):
+        people.assign(age=people["age"].replace(-999.0, value)).to_csv(tmp_path / "people.csv", index=False)
+        notes.clear()
+        score_file(order(tmp_path), tmp_path / "people.csv", tmp_path / "scores.csv", note=notes.append)
+        assert len(notes) == far
+
+
 @pytest.fixture
 def place(tmp_path, model):
     save_model(model, tmp_path / "model.skops")

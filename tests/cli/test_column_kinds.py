@@ -522,6 +522,15 @@ def test_ids_and_very_many_categories_are_told():
     )
 
 
+def test_shuffled_ids_are_told_by_what_chance_would_repeat():
+    for ids in (RNG.permutation(600) + 1, RNG.choice(5000, 600, replace=False)):
+        (line,) = doubts(customer=ids)
+        assert line.startswith("Column 'customer' is different for each of the 600 people, as an id is")
+    amounts = RNG.permutation(np.sort(RNG.lognormal(10, 1, 600)).round() + np.arange(600))  # in dollars, all distinct
+    assert len(set(amounts)) == 600
+    assert doubts(income=amounts) == doubts(income=RNG.normal(50, 10, 600)) == []  # controls
+
+
 def test_codes_that_are_taken_for_amounts_get_one_line():
     (line,) = doubts(sex=np.resize([0, 1], 90), kind=np.resize([3, 6, 7], 90), age=np.arange(90) % 43)
     assert line == (

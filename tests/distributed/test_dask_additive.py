@@ -77,6 +77,7 @@ def dask_frame(sizes=(100, 0, 333, 467)):
 def assert_same(one, other):
     """Equal to the last bit."""
     assert one.penalty_ == other.penalty_
+    np.testing.assert_array_equal(one.ranges_, other.ranges_)
     assert one.encoder_ == other.encoder_
     assert one.guarantee_.statement == other.guarantee_.statement
     a, b = one.scorer_.model, other.scorer_.model

@@ -365,8 +365,8 @@ def test_a_model_that_is_no_better_than_a_constant_is_said_to_be(own, words):
 @pytest.mark.parametrize(
     ("saw", "words"),
     [
-        (True, "The metric was designed on these people, so the price is understated; likewise design --holdout 0.25"),
-        (None, "If the metric was designed on these people, the price is understated; likewise design --holdout 0.25"),
+        (True, "The metric was made from these people, so the price is understated; likewise design --holdout 0.25"),
+        (None, "If the metric was made from these people, the price is understated; likewise design --holdout 0.25"),
         (False, ""),
     ],
 )

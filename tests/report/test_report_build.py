@@ -393,6 +393,25 @@ def test_several_classes_and_numbers_have_no_threshold():
     assert "From scores to decisions" not in render(several)
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_on_pure_noise_a_report_measures_as_compare_does(seed):
+    """Penalties chosen with the people held out made a model of noise better than a constant."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(200, 12)), columns=[f"x{i}" for i in range(12)])
+    y = rng.integers(0, 2, 200)
+    metric = TableMetric(dict.fromkeys(X, 0.3))
+    model = AdditiveClassifier(metric).fit(X, y)
+    found = build.cost_of(model, X, y)
+    honest = compare(X, y, metric, methods=["additive"], cv=3).table["brier"]
+    brier = found.comparison.table.loc[found.method, "brier"]
+    assert brier == pytest.approx(honest["additive"])
+    assert brier > honest["constant"]
+    fixed = AdditiveClassifier(metric, penalty=model.penalty_).fit(X, y)  # as a designed card has them
+    assert build.cost_of(fixed, X, y).comparison.table.loc[found.method, "brier"] == brier
+    chosen = compare(X, y, metric, methods=[("own", fixed)], cv=3).table["brier"]
+    assert chosen["own"] < honest["constant"]  # the control: what the people held out had chosen
+
+
 @pytest.mark.parametrize(
     ("classes", "shown"),
     [

@@ -31,21 +31,21 @@ def test_one_column_that_towers_above_the_others_is_in_the_picture():
     panels = [numbers([-0.3, 0.3]), numbers([-0.2, 0.2]), categories([-1.0, 0.0, 32.0])]
     low, high = height(panels)
     assert low < -1 < 32 < high
-    drawn = pictures.shapes(panels, {}, {}, 9)["first"]
+    drawn = pictures.shapes(panels, {}, 9)["first"]
     (stems,) = (shape["stems"] for shape in drawn if shape["levels"])
     assert all(0 < y < pictures.PANEL_HEIGHT for _, y, _ in stems)
     assert stems[2][1] < stems[1][1] < stems[0][1]
 
 
 def test_the_level_of_a_missing_number_is_in_the_picture_wherever_it_is():
-    for missing in (-7.0, 0.0, 3.0):
+    for missing, written in ((-7.0, "\N{MINUS SIGN}7"), (0.0, "0"), (3.0, "+3")):
         low, high = height([numbers([-0.4, 0.4], missing=missing)])
         assert low < missing < high
-        (shape,) = pictures.shapes([numbers([-0.4, 0.4], missing=missing)], {}, {}, 9)["first"]
+        (shape,) = pictures.shapes([numbers([-0.4, 0.4], missing=missing)], {}, 9)["first"]
         ((name, y, points),) = shape["states"]  # also where it is exactly 0
-        assert (name, points) == ("missing", missing)
+        assert (name, points) == ("missing", written)
         assert 0 < y < pictures.PANEL_HEIGHT
-    (shape,) = pictures.shapes([numbers([-0.4, 0.4])], {}, {}, 9)["first"]
+    (shape,) = pictures.shapes([numbers([-0.4, 0.4])], {}, 9)["first"]
     assert shape["states"] == []
 
 
@@ -60,7 +60,7 @@ def test_a_tail_is_cut_only_where_points_hardly_move():
 @pytest.mark.parametrize("panel", [numbers([-7.0, *np.linspace(-0.3, 0.3, 8), 3.0], [-900, *range(8), 900])])
 def test_the_whole_line_is_within_the_picture(panel):
     """A column from -7 to +3 is shown from -7 to +3."""
-    (shape,) = pictures.shapes([panel], {}, {}, 9)["first"]
+    (shape,) = pictures.shapes([panel], {}, 9)["first"]
     places = [tuple(map(float, place.split())) for place in shape["line"].removeprefix("M").split("L")]
     assert all(0 <= x <= pictures.PANEL_WIDTH and 0 <= y <= pictures.PANEL_HEIGHT for x, y in places)
     assert shape["ends"] == ["-900", "900"]
@@ -78,7 +78,7 @@ def test_the_whole_line_is_within_the_picture(panel):
     ],
 )
 def test_ends_of_an_axis_are_rounded_by_its_width(ends, unit, written):
-    (shape,) = pictures.shapes([numbers([0.0, 1.0], ends)], {"x": unit}, {}, 9)["first"]
+    (shape,) = pictures.shapes([numbers([0.0, 1.0], ends)], {"x": unit}, 9)["first"]
     assert shape["ends"] == written
 
 

@@ -21,7 +21,7 @@ def session(tmp_path):
 
 
 def write(session, folder):
-    return write_texts(session, problem_of(*applicants(60)), folder, {"figure": "0.1"})
+    return write_texts(session, problem_of(*applicants(60)), folder, {"figure": "0.1"}, {"people": 60, "rows": "d0"})
 
 
 def test_the_metric_file_has_the_weights_of_the_page_and_its_locks(session, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +44,9 @@ def _cross_validates(function: Callable[..., Any]) -> Callable[..., Any]:
         data, metric = source.load(echo.note)
         cv = data.unseen.folds(data.y, folds, classify=data.is_classification)
         parameters |= {"cv": cv, "task": data.task, "n_draws": draws, "output_range": data.output_range}
+        parameters |= {"made_by": data.unseen.made_by}
         result, facts, next_commands = function(data.X, data.y, metric, verbose=not echo.as_json, **parameters)
-        echo(str(result), **facts)
+        echo(str(replace(result, caveat="")), **facts)
         echo_unseen(echo, data.unseen)
         _write_table(echo, result.table, to.out)
         echo.finish(*next_commands(source))
@@ -59,6 +61,8 @@ def _cross_validates(function: Callable[..., Any]) -> Callable[..., Any]:
 @_cross_validates
 def compare(X: Any, y: Any, metric: Any, methods: tuple[str, ...], **parameters: Any) -> Any:
     """Compare the methods that enforce a metric, a constant and the unconstrained model on held-out people.
+
+    A metric that was designed or revealed on these people is made again in each fold, without those who are measured.
 
     Example: likewise compare loans.csv --target approved --metric metric.toml --method additive
     """
@@ -86,6 +90,8 @@ def compare(X: Any, y: Any, metric: Any, methods: tuple[str, ...], **parameters:
 @_cross_validates
 def tradeoff(X: Any, y: Any, metric: Any, method: str, scales: tuple[float, ...], **parameters: Any) -> Any:
     """Measure what a stricter or looser metric costs: the scores of one method under scaled metrics.
+
+    A metric that was designed or revealed on these people is made again in each fold, without those who are measured.
 
     Example: likewise tradeoff loans.csv --target approved --metric metric.toml --scale 0.5 --scale 1 --scale 2
     """

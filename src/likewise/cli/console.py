@@ -679,7 +679,10 @@ def echo_coverage(echo: Output, coverage: Any) -> None:
 
 
 def echo_unseen(echo: Output, unseen: Any) -> None:
-    """Print whether costs are measured on people whom the metric has not seen, or that they are understated."""
+    """Print whether costs are measured on people whom the metric has not seen, or that they are understated.
+
+    Where the metric was made again without them, the result says so.
+    """
     if unseen.apart is not None:
         echo(
             f"\nMeasured on people whom the metric has not seen: {len(unseen.apart):,} kept apart by likewise design.",
@@ -687,3 +690,4 @@ def echo_unseen(echo: Output, unseen: Any) -> None:
         )
     elif unseen.caveat:
         echo(f"\n{unseen.caveat}", cost_understated=unseen.caveat)
+    echo.facts["metric_made_again"] = unseen.made_by is not None

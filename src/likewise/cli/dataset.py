@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._typing import IntArray
 from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_ordered, infer_kinds
 from likewise.cli.console import Note, no_note
 from likewise.cli.seen_people import Unseen
@@ -50,6 +51,10 @@ class Dataset:
     def is_classification(self) -> bool:
         """Whether outcomes are classes."""
         return self.task == "classification"
+
+    def among(self, rows: IntArray) -> Dataset:
+        """Those in some rows, of whom the metric has seen nobody less than of all."""
+        return replace(self, X=self.X.iloc[rows], y=self.y[rows], unseen=self.unseen.among())
 
 
 def read_dataset(

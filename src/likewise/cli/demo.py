@@ -78,7 +78,6 @@ def _run(echo: Output, out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     """The workflow: what the conclusion is about."""
     import numpy as np
     import pandas as pd
-    from sklearn.base import clone
 
     from likewise import audit, compare, design_metric, tradeoff
     from likewise._optional import need
@@ -108,7 +107,7 @@ def _run(echo: Output, out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     units = {name: unit for name, unit in bunch.units.items() if unit != "category"}
     file = designed_file(frontier, point, units, f"Protected: {', '.join(_PROTECTED)}.").rounded()
     metric: Any = file.metric
-    file = replace(file, **origin_of(X[~apart], metric.columns, 0.5))
+    file = replace(file, **origin_of(X[~apart], metric.columns, 0.5, **_DESIGN))
     X, y = X[apart], y[apart]
     write_metric(file, out / "metric.toml")
     echo(f"\n{file.how}", how=file.how)
@@ -119,7 +118,7 @@ def _run(echo: Output, out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     begin()
     result = compare(X, y, metric, methods=_METHODS, verbose=not echo.as_json, **_FOLDS)
     best = result.best()
-    echo(str(result), best=best.name, reason=best.reason)
+    echo(str(replace(result, caveat="")), best=best.name, reason=best.reason)
 
     model = best.fit(X, y)
     save_model(model, out / "model.skops")
@@ -139,10 +138,8 @@ def _run(echo: Output, out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
         violations_after=after.n_violations,
     )
     begin()
-    method: Any = best
-    if hasattr(model, "penalty_"):  # found once, it need not be searched for again
-        method = (best.name, clone(model).set_params(penalty=model.penalty_))
-    curve = tradeoff(X, y, metric, _SCALES, method=method, comparison=result, verbose=not echo.as_json)
+    curve = tradeoff(X, y, metric, _SCALES, method=best, comparison=result, verbose=not echo.as_json)
+    curve = replace(curve, caveat="")  # the metric is from the other half
     echo(f"\n7. What a stricter metric costs:\n{curve}", matching_scale=curve.matching_scale)
     _echo_reasons(echo, model, X)
     begin()

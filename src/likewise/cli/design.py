@@ -17,6 +17,7 @@ from likewise.exceptions import FileError
 
 if TYPE_CHECKING:
     from likewise.cli.dataset import Dataset
+    from likewise.cli.seen_people import MadeAgain
     from likewise.design.frontier import FrontierPoint, MetricFrontier
     from likewise.design.references import Reference
     from likewise.metric_file import MetricFile
@@ -56,9 +57,9 @@ def design(echo: Output, source: DesignSource, to: Destination, **parameters: An
     Metrics from strict to loose are designed, and each is measured on held-out people, beside a constant, the linear
     model's own metric and a model without a guarantee. One of them is written; it is a proposal to discuss and edit.
 
-    Commands that measure costs on these people afterwards understate them, since the metric has seen them. With
-    --holdout 0.25, a quarter of the people are kept apart by their rows: compare, tradeoff and enforce find them by
-    the metric file and measure on them alone.
+    Commands that measure costs on these people afterwards make the metric again without those whom they measure. Of a
+    metric that was edited since, they understate costs. With --holdout 0.25, a quarter of the people are kept apart by
+    their rows: compare, tradeoff and enforce find them by the metric file and measure on them alone.
 
     Without --protected, a person at a terminal is asked which columns are protected by law.
 
@@ -91,7 +92,7 @@ def design_file(
     from likewise.cli.doubtful import note_doubtful
     from likewise.cli.metric import count_units, echo_distances, echo_kept
     from likewise.cli.metric_commands import echo_weights, in_round_numbers, replacing
-    from likewise.cli.seen_people import check_apart, kept_apart, origin_of
+    from likewise.cli.seen_people import Unseen, check_apart, kept_apart, origin_of
     from likewise.cli.table_io import hinted
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import unused_path
@@ -141,7 +142,8 @@ def design_file(
     file = designed_file(
         frontier, point, units, asked + source.codes_said, data.output_range, chosen=mean_distance is None
     )
-    file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout))
+    made = {"n_points": points, "cv": folds, "mean_distance": mean_distance}
+    file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout, **made))
     file = replace(file, favourable=source.favourable_of(echo, data, before))
     if not exact:
         file = in_round_numbers(echo, file, seen)
@@ -160,15 +162,18 @@ def design_file(
     echo(
         f"{n_apart:,} people were kept apart: compare, tradeoff and enforce measure on them alone."
         if n_apart
-        else "The metric has now seen everybody, so costs measured on these people are understated: --holdout 0.25 "
-        "keeps a quarter of them apart for that.",
+        else "The metric has now seen everybody: compare, tradeoff, enforce and report make it again without those "
+        "whom they measure. Once it is edited they cannot, and costs are understated: --holdout 0.25 keeps a quarter "
+        "of the people apart.",
         n_kept_apart=n_apart,
     )
     echo(f"\nWrote {out}", metric_file=str(out))
     if page is not None:  # of the people kept apart, if there are any
         data = replace(data, X=source.without_codes(X))  # the card was designed with blanks for special codes
         about = replace(data, X=data.X[unseen], y=data.y[unseen]) if holdout else data
-        _write_page(echo, frontier, replace(point, metric=file.metric), about, source, page, seen=not holdout)
+        made_by = Unseen.find(file, about.X, out, "likewise design").made_by
+        about_it = replace(point, metric=file.metric)
+        _write_page(echo, frontier, about_it, about, source, page, seen=not holdout, made_by=made_by)
     same = [hinted(source.table), "--target", source.target, "--metric", out]
     echo.finish(
         f"edit {out}, then",
@@ -186,6 +191,7 @@ def _write_page(
     page: Path,
     *,
     seen: bool,
+    made_by: MadeAgain | None,
 ) -> None:
     from likewise.cli.report import write_report
     from likewise.cli.table_io import named
@@ -197,6 +203,7 @@ def _write_page(
         page,
         frontier=frontier,
         seen=seen,
+        made_by=made_by,
         outcome=None if data.is_classification else source.target,
         verbose=not echo.as_json,
         model_name="the designed scorecard",

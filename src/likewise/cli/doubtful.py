@@ -35,6 +35,7 @@ _OFTEN_PROTECTED = {
     *("pregnancy", "pregnant", "race", "religion", "sex", "spouse", "surname", "veteran", "yob"),
 }
 _LONG = 5  # digits that all numbers of an account have
+_REPEATED = 20  # pairs expected to be equal: that none is has a chance of e^-20
 _LEAST, _MOST = 50, 4000  # people by whom columns are compared
 _TELLS_CLASS, _TELLS_NUMBER, _TELLS_PROTECTED = 0.8, 0.95, 0.8  # share of what a constant misses
 _FEW_VALUES, _FEW_PEOPLE, _MAX_KINDS, _MAX_SHOWN = 10, 20, 30, 6
@@ -74,13 +75,16 @@ def note_doubtful(X: pd.DataFrame, note: Note) -> None:
 
 
 def _counts_rows(column: pd.Series[Any]) -> bool:
-    """Whether distinct integers are sorted, have as many digits each, or the column is named like an id."""
+    """Whether distinct integers are given, not measured: by order, digits or name, or as chance would repeat some."""
     if not bool((column % 1 == 0).all()):
         return False
     named = re.search(r"(?:^|[^a-z])(?:id|key|uuid|nr|no|number)$", str(column.name).lower()) is not None
     digits = column.abs().astype(np.int64).astype(str).str.len()
     same = digits.nunique() == 1 and int(digits.iloc[0]) >= _LONG
-    return named or same or column.is_monotonic_increasing or column.is_monotonic_decreasing
+    # Of n integers drawn at random from a span, n^2 / (2 span) pairs are equal on average; of others, more.
+    repeated = len(column) ** 2 / (2 * (float(column.max()) - float(column.min()) + 1))
+    sorted_ = column.is_monotonic_increasing or column.is_monotonic_decreasing
+    return bool(named or same or sorted_ or repeated > _REPEATED)
 
 
 def _rises(column: pd.Series[Any]) -> bool:

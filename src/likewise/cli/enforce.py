@@ -97,7 +97,8 @@ def enforce(
     """Train a model that provably respects a metric: by the best method, or a given one.
 
     Columns of the table that the metric does not name are left out. Some people are held out, and the model is measured
-    on them, beside a constant and the unconstrained model.
+    on them, beside a constant and the unconstrained model; the method is chosen, and a metric that was made from these
+    people is made again, without them.
 
     With --method additive, a directory of Parquet files is read in partitions, so it need not fit into memory; with
     --cluster, other machines do the work. Nobody is held out then.
@@ -107,13 +108,14 @@ def enforce(
     Example: likewise enforce loans.csv --target approved --metric metric.toml --method additive --out model.skops
     """
     import numpy as np
+    from sklearn.frozen import FrozenEstimator
 
     from likewise._favourable import the_favourable
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.model_spelling import SpellingOfModel
     from likewise.cli.models import settle_favourable
     from likewise.cli.table_io import hinted, in_partitions, named
-    from likewise.cli.training import build_estimator, build_unconstrained, fit_and_measure, inner_model
+    from likewise.cli.training import build_estimator, build_unconstrained, fit_and_measure, inner_model, parts_of
     from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import save_model, unused_path
 
@@ -145,9 +147,17 @@ def enforce(
         raise InvalidInputError(f"--vote is for a classification; {source.target!r} is a regression, by the mean.")
     if "draws" in smoothing:
         smoothing["n_draws"] = smoothing.pop("draws")
+    if isinstance(model, FrozenEstimator):
+        echo.note(
+            f"{inner} is projected or smoothed as it came. If it has learned from these people, all that is measured "
+            "with it here looks better than on new people."
+        )
     strict = metric if band.width is None else _scaled_by(metric, band.width, data)
+    data = data if band.width is None else replace(data, unseen=data.unseen.scaled(band.width))
+    parts = parts_of(data, holdout)
     if method == "auto":
-        estimator = _best_estimator(echo, data, strict, None if inner == "boosting" else model, seed, smoothing)
+        trained = data.among(np.arange(len(data.y)) if parts is None else parts[0])
+        estimator = _best_estimator(echo, trained, strict, None if inner == "boosting" else model, seed, smoothing)
     else:
         defaults = {"noise": "auto", "vote": "hard", "epsilon": 0.01, "delta": 1e-3, "n_draws": "auto", "augment": 0}
         smoothing = defaults | smoothing | {"verbose": not echo.as_json}
@@ -155,15 +165,16 @@ def enforce(
     if decide:
         limits: Any = {"threshold": band.threshold, "width": band.width}
         estimator = ThresholdDecision(estimator, **limits, favourable=the_favourable(favourable, np.unique(data.y)))
-    result = fit_and_measure(estimator, build_unconstrained(data, metric, inner, model), data, share=holdout)
+    result = fit_and_measure(estimator, build_unconstrained(data, metric, inner, model), data, parts)
     fitted = result.model
     if "verbose" in fitted.get_params():
         fitted.set_params(verbose=False)  # whoever loads it decides what to show
     fitted.favourable_ = favourable
+    fitted.metric_file_ = source.metric_file.read_text(encoding="utf-8")  # by which a report knows whom it has seen
     save_model(fitted, out)
     echo(fitted.guarantee_.statement, task=data.task)
     _echo_scores(echo, result)
-    if result.scores is not None or method == "auto":
+    if result.scores is not None:
         echo_unseen(echo, data.unseen)
     _echo_noise(echo, fitted.estimator_ if decide else fitted, data.X)
     _echo_prices(echo, fitted.estimator_ if decide else fitted, data)
@@ -246,37 +257,28 @@ def _echo_saved(echo: Output, model: Any, out: Path) -> None:
 def _best_estimator(
     echo: Output, data: Dataset, metric: TableMetric, inner: Any, seed: int | None, smoothing: dict[str, Any]
 ) -> Any:
-    """The unfitted estimator that `compare` recommends, with the given seed, or a secret one."""
-    from sklearn.frozen import FrozenEstimator
-
+    """The unfitted estimator that `compare` recommends on people to train on, with the given seed, or a secret one."""
     from likewise import compare
 
     n_draws = smoothing.pop("n_draws", None)
     if n_draws is None and not smoothing.keys().isdisjoint(("epsilon", "delta")):
         smoothing["n_draws"] = "auto"  # as many as the epsilon needs
-    if isinstance(inner, FrozenEstimator):
-        echo.note(
-            "The model to project or smooth was already fitted. If it was trained on these people, it looks better in "
-            "this comparison than on new people."
-        )
-    folds: Any = _FOLDS
-    if data.unseen.apart is not None:
-        folds = data.unseen.folds(data.y, _FOLDS, classify=data.is_classification)
     result = compare(
         data.X,
         data.y,
         metric,
-        cv=folds,
+        cv=_FOLDS,
         task=data.task,
         output_range=data.output_range,
         n_draws=100 if n_draws is None else n_draws,
         estimator=inner,
         smoothing=smoothing or None,
+        made_by=data.unseen.made_by,
         random_state=0 if seed is None else seed,
         verbose=not echo.as_json,
     )
     best = result.best()
-    echo(f"{result}\n", method=best.name, reason=best.reason)
+    echo(f"{replace(result, caveat=data.unseen.caveat)}\n", method=best.name, reason=best.reason)
     seeds = {"random_state": seed} if "random_state" in best.estimator.get_params(deep=False) else {}
     return best.estimator.set_params(**seeds)
 

@@ -219,6 +219,7 @@ def metric_from_judgements(
     """Learn a metric from a file of judgements, and write it."""
     from likewise.cli.metric import echo_kept
     from likewise.cli.metric_commands import replacing
+    from likewise.cli.seen_people import origin_of
     from likewise.cli.training import set_to_zero
     from likewise.design.judgements import learn_metric
     from likewise.metric_edits import metric_at, read_comments
@@ -257,10 +258,7 @@ def metric_from_judgements(
         favourable="" if begun is None else begun.favourable,
         source="judged",
         date=today(),
-        # What the metric it began with was made from is in it still.
-        people=0 if begun is None else begun.people,
-        rows="" if begun is None else begun.rows,
-        kept_apart=0.0 if begun is None else begun.kept_apart,
+        **origin_of(X, full.columns),  # nobody was kept apart from the judges, whatever metric they began with
     )
     with replacing(echo, out):
         write_metric(file, out, words=words)

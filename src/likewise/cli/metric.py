@@ -211,7 +211,9 @@ def _reveal_file(echo: Output, source: DesignSource, how: RevealOptions, to: Des
             revealed = reveal_scores(known, data.y, limits, shapes)
     for note in revealed.notes:
         echo.note(note)
-    found = replace(_revealed_file(revealed, limits, constant), **origin_of(X, revealed.metric.columns))
+    again = revealed.exact and not how.normalize and not constant
+    made: dict[str, Any] = {"model": how.kind, "seed": how.seed} if again else {}
+    found = replace(_revealed_file(revealed, limits, constant), **origin_of(X, revealed.metric.columns, **made))
     kept = [] if before is None else [n for n in before.protected if n in found.metric.columns and n not in zero]
     protected = (*zero, *kept)
     edited = source.with_codes(set_to_zero(found.metric, (*protected, *constant)))

@@ -16,6 +16,8 @@ from likewise.cli.sources import PeopleSource, categories
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from likewise.auditing.file_review import FileReview
     from likewise.report.data import ReportData
 
@@ -128,10 +130,13 @@ class Page:
         )
         if not data.is_classification and self.outcome is not None:
             raise InvalidInputError(f"--outcome is for a classification; {self.model_name} is a regression.")
+        made_by, seen = _origin_of(model, data.X)
         return build_report(
             model,
             data.X,
             data.y,
+            seen=seen,
+            made_by=made_by,
             outcome=self.outcome if data.is_classification else self.target,
             review=_review_of(echo, self.source, review, metric, limits, self.target, self.scores),
             cv=self.folds,
@@ -139,6 +144,21 @@ class Page:
             model_name=Path(str(self.model_name)).name,
             **self.words(model),
         )
+
+
+def _origin_of(model: Any, X: pd.DataFrame) -> tuple[Any, bool | None]:
+    """What makes the model's metric again from some of these people, and whether it was made from them, if known."""
+    from likewise.cli.seen_people import Unseen, digest_of
+    from likewise.metric_file import parse_metric_file
+
+    text = getattr(model, "metric_file_", None)
+    if text is None:
+        return None, None
+    file = parse_metric_file(text, "the metric file of the model")
+    found = Unseen.find(file, X, "The metric", "likewise design")
+    made_by = found.again if model.guarantee_.metric == file.metric else None
+    seen = True if file.rows and digest_of(X) == file.rows else None
+    return made_by, seen if found.caveat or found.again else False
 
 
 @options.new_command()

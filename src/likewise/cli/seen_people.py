@@ -1,8 +1,9 @@
-"""The people that a metric was made from: who they are, who is kept apart from them, and what costs are worth."""
+"""The people that a metric was made from: who they are, who is kept apart, and how it is made again without some."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -12,13 +13,17 @@ import pandas as pd
 
 from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.exceptions import InvalidInputError
+from likewise.cli.category_shapes import GivenShapes
+from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.kernel.columns import canonical_texts, is_numeric
 from likewise.metric_file import MetricFile
+from likewise.metrics.table import TableMetric
 from likewise.pairs.points import RowHashes, row_hashes
 
 CURE = "--holdout 0.25"
-_MADE_FROM_OUTCOMES = ("designed", "revealed")  # judgements are about people, without their outcomes
+_MADE_FROM_PEOPLE = ("designed", "revealed", "judged")
+_MOST_VALUES = 150_000  # of a table from which a metric is made again in each fold, which takes minutes beyond
+_CHOICE = ("mean_distance", "keep", "bind")  # by which a point of a frontier is chosen
 
 
 def hashes_of(X: pd.DataFrame) -> RowHashes:
@@ -47,10 +52,69 @@ def kept_apart(X: pd.DataFrame, share: float) -> BoolArray:
     return (hashes_of(X) >> np.uint64(11)).astype(np.float64) < share * 2.0**53
 
 
-def origin_of(X: pd.DataFrame, columns: list[Any], share: float = 0.0) -> dict[str, Any]:
-    """Who a metric with these columns was made from, as fields of its file."""
+def origin_of(X: pd.DataFrame, columns: Sequence[Any], share: float = 0.0, **made_with: Any) -> dict[str, Any]:
+    """Who a metric with these columns was made from and with what, as fields of its file; None is left out."""
     people = X[[name for name in X.columns if name in columns]]
-    return {"people": len(people), "rows": digest_of(people), "kept_apart": share}
+    made = {name: value for name, value in made_with.items() if value is not None}
+    return {"people": len(people), "rows": digest_of(people), "kept_apart": share, "made_with": made}
+
+
+@dataclass(frozen=True, eq=False)
+class MadeAgain:
+    """Makes the metric of a file again, from other people and outcomes."""
+
+    file: MetricFile
+
+    def __call__(self, X: pd.DataFrame, y: npt.NDArray[Any]) -> TableMetric:
+        """The metric of these people, made as the file says; all weights are 0 where none can be made."""
+        from likewise.cli.training import reveal_model
+
+        file, made = self.file, {**self.file.made_with}
+        old, rounded, kind = file.metric, made.pop("rounded", False), made.pop("model", None)
+        shapes = GivenShapes.of(old, X, {})
+        blank = {name: X[name].astype(float).mask(X[name].isin([*codes])) for name, codes in old.special.items()}
+        people = shapes.applied_to(X.assign(**blank))
+        try:
+            if kind is None:
+                metric = self._designed(people, y, shapes, made)
+            else:
+                found = reveal_model(people, y, kind, int(made["seed"]), output_range=file.output_range, shapes=shapes)
+                metric = found.metric.reweighted(dict.fromkeys(self._named(file.protected, X), 0.0))
+        except LikewiseError:  # as of outcomes that no column tells: a constant is what is left
+            return old.reweighted(dict.fromkeys(old.columns, 0.0))
+        worth = {name: metric.missing.get(name) or 1.0 for name in old.special if name in metric.numeric}
+        special = {name: dict.fromkeys(old.special[name], weight) for name, weight in worth.items()}
+        metric = metric.with_params(order=shapes.order, special=special)
+        return (metric.rounded() if rounded else metric).scaled(file.scaled_by)
+
+    def scaled(self, factor: float) -> MadeAgain:
+        """The same for the metric scaled."""
+        return MadeAgain(self.file.scaled(factor))
+
+    def _designed(self, X: pd.DataFrame, y: npt.NDArray[Any], shapes: GivenShapes, made: dict[str, Any]) -> TableMetric:
+        from likewise.design.frontier import design_metric
+
+        choice = {name: made.pop(name) for name in _CHOICE if name in made}
+        file = self.file
+        frontier = design_metric(
+            X,
+            y,
+            protected=self._named(file.protected, X),
+            categorical=self._named(file.metric.categorical, X),
+            groups=shapes.groups,
+            distances=shapes.distances,
+            output_range=file.output_range,
+            task="classification" if file.output_range is None else "regression",
+            references=False,
+            **made,
+        )
+        point = frontier.at(**choice) if "mean_distance" in choice else frontier.best(**choice)
+        metric: Any = point.metric
+        return metric  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _named(names: Iterable[Any], X: pd.DataFrame) -> list[Any]:
+        return [name for name in names if name in X.columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,34 +127,56 @@ class Unseen:
         People whom the metric has not seen, where the others are exactly those it was made from.
     caveat : str
         What is to be said of every cost that is measured on the table; empty if nothing is.
+    again : MadeAgain or None
+        Makes the metric again from some of the people, where all of them, or all but those apart, have made it.
     """
 
     apart: IntArray | None = None
     caveat: str = ""
+    again: MadeAgain | None = None
 
     @classmethod
     def find(cls, file: MetricFile, X: pd.DataFrame, metric_file: Any, design: str) -> Unseen:
         """Compare the rows of a table with the digest in a metric file; `design` is the command that can keep some."""
-        if not file.rows and file.source not in _MADE_FROM_OUTCOMES:
+        if not file.rows and file.source not in _MADE_FROM_PEOPLE:
             return cls()
-        made, cure = file.source or "made", f"To measure it on people whom the metric has not seen: {design} {CURE}"
+        made = {"": "made", "by hand": "set by hand"}.get(file.source, file.source)
+        cure = f"To measure it on people whom the metric has not seen: {design} {CURE}"
         if not file.rows:
             return cls(
                 None,
                 f"{metric_file} was {made} and does not say from whom: if from people of this table, what it costs is "
                 f"understated here. {cure}",
             )
+        why = _why_not_again(file, X)
+        again = None if why else MadeAgain(file)
         if len(X) == file.people and digest_of(X) == file.rows:
-            return cls(None, f"{metric_file} was {made} on these people, so what it costs is understated here. {cure}")
+            said = f"{metric_file} was {made} on these people, so what it costs is understated here. {why} {cure}"
+            return cls(None, said if why else "", again)
         if file.kept_apart:
             apart = kept_apart(X, file.kept_apart)
             if (~apart).sum() == file.people and digest_of(X[~apart]) == file.rows:
-                return cls(np.flatnonzero(apart))
+                return cls(np.flatnonzero(apart), "", again)
         return cls(
             None,
             f"{metric_file} was {made} on {file.people:,} people: if any of them are in this table, what it costs is "
             f"understated here. {cure}",
         )
+
+    @property
+    def made_by(self) -> MadeAgain | None:
+        """What makes the metric again in each fold, where nobody is kept apart for measuring."""
+        return self.again if self.apart is None else None
+
+    def among(self) -> Unseen:
+        """What is said where nobody is kept apart for measuring, as where a method is chosen before."""
+        if self.apart is None or self.again is not None:
+            return replace(self, apart=None)
+        return Unseen(None, "The metric has seen these people, so what it costs is understated here.")
+
+    def scaled(self, factor: float) -> Unseen:
+        """The same for the metric scaled."""
+        return replace(self, again=None if self.again is None else self.again.scaled(factor))
 
     def folds(self, y: npt.NDArray[Any], n_folds: int, *, classify: bool) -> Any:
         """Folds of which each holds out some people kept apart; all others are trained on. The number, if nobody is."""
@@ -107,6 +193,17 @@ class Unseen:
         if self.apart is None:
             return None
         return np.setdiff1d(np.arange(n_people), self.apart), self.apart[evenly_spaced(len(self.apart), most)]
+
+
+def _why_not_again(file: MetricFile, X: pd.DataFrame) -> str:
+    """Why a metric cannot be made again in each fold, in a sentence; empty if it can."""
+    if not file.as_written and file.made_with:
+        return "It was edited since, so it is not made again without those who are measured."
+    if not file.made_with:
+        return "The file does not say how to make it again without those who are measured."
+    if X.size > _MOST_VALUES:
+        return f"To make it again in each fold would take long for {len(X):,} people."
+    return ""
 
 
 def check_apart(y: npt.NDArray[Any], apart: BoolArray, share: float, *, classify: bool) -> None:

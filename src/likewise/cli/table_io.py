@@ -23,6 +23,8 @@ from likewise.cli.column_kinds import BLANKS, Faults, Kinds, as_kinds
 from likewise.cli.console import Dialect, Note, no_note
 from likewise.exceptions import FileError
 from likewise.kernel.columns import UNSEEN, CategoricalColumn, is_numeric
+from likewise.kernel.schema import is_amount
+from likewise.metrics.units import number
 
 _ORDINALS = {2: "second", 3: "third"}
 _ROWS = 100_000  # read at a time, to look for leading zeros
@@ -198,7 +200,10 @@ _MAX_LEVELS = 3
 
 
 class Unseen:
-    """Counts people with categories that a model was not trained on, over the batches of a table."""
+    """Counts people whom a model was not trained for, over the batches of a table: other categories, far numbers.
+
+    A number is far if it is further beyond the smallest or largest learned from than these two are apart.
+    """
 
     def __init__(self, model: Any) -> None:
         encoder = model.encoder_
@@ -208,6 +213,13 @@ class Unseen:
         self._found: dict[Any, tuple[Any, int]] = {}
         self._n_known: Counter[Any] = Counter()
         self._n_people = 0
+        self._far: dict[Any, tuple[float, int, int]] = {}  # the furthest number, its row, and how many are far
+        metric, ranges = model.guarantee_.bound_metric, getattr(model, "ranges_", ())  # which older models have not
+        self._ranges = {
+            column.name: (low, high, metric.codes(i))
+            for i, (column, (low, high)) in enumerate(zip(encoder.columns, ranges, strict=False))
+            if is_amount(column) and column.name not in encoder.optional and high > low
+        }
 
     @classmethod
     def check(cls, model: Any, people: pd.DataFrame, where: str, note: Note) -> None:
@@ -219,6 +231,16 @@ class Unseen:
 
     def look(self, people: pd.DataFrame) -> None:
         """Count those of one batch."""
+        for name, (low, high, codes) in self._ranges.items():
+            values = people[name].to_numpy(dtype=np.float64, na_value=np.nan)
+            beyond = np.where(np.isin(values, codes), np.nan, np.maximum(low - values, values - high))
+            n_far = int((beyond > high - low).sum())
+            if n_far:
+                row = int(np.nanargmax(beyond))
+                furthest, at, count = self._far.get(name, (low, 0, 0))
+                if beyond[row] > max(low - furthest, furthest - high):
+                    furthest, at = float(values[row]), self._n_people + row + 1
+                self._far[name] = furthest, at, count + n_far
         self._n_people += len(people)
         for column in self._columns:
             unseen = column.encode(people[column.name]) == UNSEEN
@@ -241,6 +263,13 @@ class Unseen:
         levels = {column.name: column.levels for column in self._columns}
         for name, (first, count) in self._found.items():
             note(unseen_note(name, first, count, self._n_people, levels[name]))
+        for name, (furthest, row, count) in self._far.items():
+            low, high, _ = self._ranges[name]
+            note(
+                f"Column {name!r}: {count:,} of {self._n_people:,} people are far outside the {number(low)} to "
+                f"{number(high)} that the model has learned from, the furthest {number(furthest)} in row {row:,}. They "
+                "were given outputs, of which nothing is known: check these numbers."
+            )
 
 
 def refuse_unknown(name: Any, where: str, values: Iterable[Any], known: Iterable[Any]) -> NoReturn:

@@ -216,26 +216,45 @@ class FitResult:
     measured_on: str
 
 
-def fit_and_measure(estimator: Any, others: dict[str, Any], data: Dataset, *, share: float) -> FitResult:
-    """Fit an estimator to all people; measure a clone and others, fitted to some people, on the `share` left."""
+def parts_of(data: Dataset, share: float) -> tuple[IntArray, IntArray] | None:
+    """Positions to train and to measure on: a `share`, or those kept apart; None if there are too few people."""
+    parts = hold_out(data.y, share, classify=data.is_classification)
+    return parts if parts is None else data.unseen.parts(len(data.y), _MOST_MEASURED) or parts
+
+
+def fit_and_measure(
+    estimator: Any, others: dict[str, Any], data: Dataset, parts: tuple[IntArray, IntArray] | None
+) -> FitResult:
+    """Fit an estimator to all people; measure a clone and others, fitted to some people, on the rest.
+
+    The clone is within the metric made again from those whom it is fitted to, if that can be.
+    """
     X, y = data.X, data.y
-    parts = hold_out(y, share, classify=data.is_classification)
-    if parts is not None:
-        parts = data.unseen.parts(len(y), _MOST_MEASURED) or parts
     scores, measured_on = None, f"Nobody was held out of the {len(y):,} people, so nothing was measured."
     if parts is not None:
         train, test = parts
-        models = {GUARANTEED: clone(estimator)}
-        models |= {name: clone(model) for name, model in others.items()}
+        own, made, given = clone(estimator), data.unseen.made_by, [*map(_is_given, [estimator, *others.values()])]
+        if made is not None:
+            own = own.with_metric(made(X.iloc[train], y[train]))
+        models = {GUARANTEED: own} | {name: clone(model) for name, model in others.items()}
         with suppress_guarantee_warnings(), threads_for(X.size):
             for model in models.values():
                 model.fit(X.iloc[train], y[train])
             scores = score_models(models, X.iloc[test], y[test], y[train], classify=data.is_classification)
+        within = "" if made is None else f", within the metric made again from these {len(train):,}"
+        whose = "The model inside came trained, perhaps on them too. " if any(given) else ""
         measured_on = (
-            f"Measured on {len(test):,} held-out people, by a model trained on the other {len(train):,}. The saved "
-            f"model is trained on all {len(y):,}."
+            f"Measured on {len(test):,} held-out people, by a model trained on the other {len(train):,}{within}. "
+            f"{whose}The saved model is trained on all {len(y):,}."
         )
     return FitResult(estimator.fit(X, y), scores, measured_on)
+
+
+def _is_given(model: Any) -> bool:
+    """Whether it is a model that came trained, or is around one."""
+    while not isinstance(model, FrozenEstimator) and hasattr(model, "estimator"):
+        model = model.estimator
+    return isinstance(model, FrozenEstimator)
 
 
 def hold_out(y: npt.NDArray[Any], share: float, *, classify: bool) -> tuple[IntArray, IntArray] | None:

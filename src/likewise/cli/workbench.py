@@ -188,6 +188,7 @@ def _demo_units() -> dict[str, str]:
 
 def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:
     """Read people and outcomes; and what other commands do for the workbench."""
+    from likewise.cli.seen_people import origin_of
     from likewise.cli.table_io import named, read_table
     from likewise.cli.training import build_estimator, reveal_model, reveal_scores
     from likewise.workbench.engine import Problem
@@ -228,7 +229,7 @@ def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:
         start, _, carried = words[name].partition(f"likewise {name}")
         return f"{start}likewise {name} {shlex.join(map(str, more))}{carried}"
 
-    return problem, Tools(reveal, train, line, str(table))
+    return problem, Tools(reveal, train, line, lambda columns: origin_of(problem.X, columns), str(table))
 
 
 def _with_scores(

@@ -206,7 +206,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         decision.scorer_ = decision._scorer(inner_classifier(model))
         decision.encoder_ = model.encoder_
         _ = decision.guarantee_  # raises if none follows
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "ranges_"):
             if hasattr(model, name):
                 setattr(decision, name, getattr(model, name))
         return decision

@@ -33,6 +33,7 @@ from likewise.additive.binning import (
 from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.objective import Loss, Objective
+from likewise.base import ranges_of
 from likewise.distributed.cluster import compute, delayed, persist, shared
 from likewise.distributed.frames import DaskTable, Partitions, categories_under, joined, metric_columns
 from likewise.exceptions import InvalidInputError
@@ -89,6 +90,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         output_range = None if model._classify else model.output_range_
         model.scorer_, model.penalty_ = plan.fit(problem, options, output_range)
         model.encoder_ = encoder
+        model.ranges_ = ranges_of(ends, bound)
         warn_if_vacuous(model.guarantee_, sample.take(evenly_spaced(len(sample), _CHECKED)))
         warn_if_ineffective(bound, ends)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -59,12 +60,13 @@ def cost_of(
     *,
     comparison: Comparison | None = None,
     tradeoff: Tradeoff | None = None,
+    made_by: Callable[[Any, Any], Metric] | None = None,
     cv: int = 3,
     verbose: bool = False,
 ) -> Cost | None:
     """Cross-validate models of the same kind as `model`, and others; None if there are too few people.
 
-    The penalty of a scorecard is not tuned again; draws and training steps are limited.
+    Penalties of a scorecard are chosen anew in each fold; draws and training steps are limited.
     """
     metric, classes = model.guarantee_.metric, getattr(model, "classes_", None)
     fewest = len(y) if classes is None else min(int((y == label).sum()) for label in classes)
@@ -80,7 +82,7 @@ def cost_of(
     }
     if comparison is None:
         beside = [] if inner is None else [(INNER, inner)]
-        comparison = compare(X, y, metric, methods=[method, *beside], **shared)
+        comparison = compare(X, y, metric, methods=[method, *beside], made_by=made_by, **shared)
     method_name = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
     if method_name is None or len(comparison.results[method_name].losses) != len(y):
         raise InvalidInputError(
@@ -95,10 +97,11 @@ def cost_of(
 
 
 def _quick(model: Any) -> Any:
-    """An unfitted clone with the penalty found, and few draws and training steps."""
+    """An unfitted clone with few draws and training steps, and nothing that was found for single columns."""
     parameters, changes = model.get_params(deep=False), dict[str, Any]()
-    if hasattr(model, "penalty_"):
-        changes["penalty"] = model.penalty_
+    for name in ("penalty", "max_knots"):
+        if isinstance(parameters.get(name), Mapping):  # of a designed card: found with those who are held out here
+            changes[name] = type(model)().get_params(deep=False)[name]
     if "n_draws" in parameters and model.guarantee_.n_draws:
         changes["n_draws"] = int(np.clip(model.guarantee_.n_draws, 1, _DRAWS))
     if isinstance(parameters.get("n_steps"), int):
@@ -126,6 +129,7 @@ def build_report(
     tradeoff: Tradeoff | None = None,
     review: FileReview | None = None,
     seen: bool | None = None,
+    made_by: Callable[[Any, Any], Metric] | None = None,
     cv: int = 3,
     verbose: bool = False,
     **words: Any,
@@ -157,6 +161,8 @@ def build_report(
         Of decisions about the same people.
     seen : bool, optional
         Whether the metric was made from these people, so that what it costs is understated; None if that is not known.
+    made_by : callable, optional
+        As in `compare`: makes the metric again in each fold, so that what it costs is not understated.
     cv : int, default=3
         Folds.
     verbose : bool, default=False
@@ -181,12 +187,12 @@ def build_report(
     table = _with_names(frame[model_columns(model, frame)])
     learned = np.arange(len(table)) if comparison is not None else evenly_spaced(len(table), _LEARNED)
     missed = absent if _wraps_another(model) else []
-    costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "cv": cv, "verbose": verbose}
+    costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "made_by": made_by, "cv": cv, "verbose": verbose}
     with suppress_guarantee_warnings():  # under the loosest metric, guarantees may be vacuous
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], shown, **costing)
     unconstrained, unseen = None, np.arange(len(table))
     if cost is not None:
-        cost = replace(cost, metric_saw=seen)
+        cost = replace(cost, metric_saw=seen if cost.comparison.caveat else False)
         unconstrained = cost.comparison.results[UNCONSTRAINED].model
         unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].train])
     people = metric.encode_rows(table.iloc[unseen[evenly_spaced(len(unseen), _searchable(guarantee.n_draws))]])

@@ -162,7 +162,7 @@ def costs(cost: Cost) -> dict[str, Any]:
         "people": None if cost.people is None else _in_people(cost, cost.people),
         "is_seen": beats_constant(results[UNCONSTRAINED], results[CONSTANT]),
         "is_better": beats_constant(results[cost.method], results[CONSTANT]),
-        "measured_on": comparison.measured_on.split(". ")[0],
+        "measured_on": comparison.measured_on.partition(". All pairs")[0],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from shutil import get_terminal_size
 from textwrap import fill
@@ -26,6 +26,7 @@ from likewise.selection.cross_validation import (
     Score,
     cross_validate_method,
     make_folds,
+    with_metrics,
 )
 from likewise.selection.methods import CONSTANT, UNCONSTRAINED, Method, build_methods, check_problem
 
@@ -238,6 +239,8 @@ class Comparison(Frozen):
         The same for every method.
     task : {"classification", "regression"}
     metric : Metric
+    caveat : str
+        What costs cannot tell, as nobody has said whether the metric was made from these people.
     """
 
     results: dict[str, CVResult]
@@ -245,6 +248,7 @@ class Comparison(Frozen):
     folds: tuple[Fold, ...]
     task: Task
     metric: Metric
+    caveat: str = ""
 
     @property
     def table(self) -> pd.DataFrame:
@@ -271,7 +275,10 @@ class Comparison(Frozen):
 
     @property
     def cost(self) -> str:
-        """What the guarantee of the best method costs against the unconstrained model, in a sentence."""
+        """What the guarantee of the best method costs against the unconstrained model, in a sentence.
+
+        It is understated if the metric was made from the people held out, which only `made_by` rules out here.
+        """
         return cost_of(self.results[self.best().name], self.results, self.folds, self.task)
 
     @property
@@ -280,14 +287,16 @@ class Comparison(Frozen):
         return measured_on(self.folds)
 
     def __str__(self) -> str:
-        return as_text(self.table, self.task, self.measured_on, f"{self.best().reason} {self.cost}")
+        return as_text(self.table, self.task, self.measured_on, self._conclusion)
 
     def _repr_html_(self) -> str:
-        best, table = self.best(), self.table
-        title = f"{len(table)} methods on held-out people"
-        return as_html(
-            table, self.task, title, self.measured_on, f"{best.reason} {self.cost}", str(table["title"][best.name])
-        )
+        table = self.table
+        title, best = f"{len(table)} methods on held-out people", str(table["title"][self.best().name])
+        return as_html(table, self.task, title, self.measured_on, self._conclusion, best)
+
+    @property
+    def _conclusion(self) -> str:
+        return f"{self.best().reason} {self.cost} {self.caveat}".rstrip()
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.results)}; best: {self.best().name}>"
@@ -306,6 +315,7 @@ def compare(
     n_draws: int = 200,
     estimator: Any = None,
     smoothing: Mapping[str, Any] | None = None,
+    made_by: Callable[[Any, Any], Metric] | None = None,
     random_state: int = 0,
     verbose: bool = False,
 ) -> Comparison:
@@ -342,6 +352,11 @@ def compare(
     smoothing : dict, optional
         Parameters of the smoothed models: ``noise``, ``vote``, ``epsilon``, ``delta``, ``n_draws`` and, for
         ``"augmented"``, ``augment``. Parameters that cannot be satisfied raise an error.
+    made_by : callable, optional
+        From people and outcomes to a metric: how `metric` was made. It is made again from those who are trained on in
+        each fold, so that costs are those of the whole procedure, as for ``made_by=lambda X, y: design_metric(X,
+        y).best().metric``. Without it, the costs of a metric that was made from these people are understated: neither
+        a metric nor its models say from whom it was made.
     random_state : int, default=0
         Seeds folds and models.
     verbose : bool, default=False
@@ -380,6 +395,8 @@ def compare(
     problem = check_problem(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
     chosen = build_methods(problem, methods)
     folds = make_folds(problem, cv, n_people)
+    if made_by is not None:
+        folds = with_metrics(folds, problem, made_by, verbose=verbose)
     results, fits = dict[str, CVResult](), FoldFits(problem, folds)
     ordered = sorted(chosen, key=_slowness)
     for method, *later in (ordered[i:] for i in range(len(ordered))):
@@ -388,7 +405,7 @@ def compare(
         show_line(result_line(result, problem.task, [each.title for each in later]), show=verbose)
     results = {method.name: results[method.name] for method in chosen}
     estimators = {method.name: method.estimator for method in chosen if method.estimator is not None}
-    return Comparison(results, estimators, folds, problem.task, problem.metric)
+    return Comparison(results, estimators, folds, problem.task, problem.metric, caveat_of(folds))
 
 
 _SLOWEST_LAST = {"projection": 1, "network": 2, "smoothing": 3, "augmented": 4}
@@ -411,14 +428,25 @@ def result_line(result: CVResult, task: Task, later: list[str], title: str = "")
     return f"{title or row['title']}: {text} ({left})"
 
 
+def caveat_of(folds: tuple[Fold, ...]) -> str:
+    """What cannot be known of the costs of a metric that is the same in all folds."""
+    if folds[0].metric is not None:
+        return ""
+    return (
+        "If the metric was made from these people, its cost is understated here; with made_by, it is made again in "
+        "each fold."
+    )
+
+
 def measured_on(folds: tuple[Fold, ...]) -> str:
     """How many people were measured."""
     sizes = [len(fold.test) for fold in folds]
     searched = [len(fold.sample) for fold in folds]
     people = "these people" if searched == sizes else f"an even sample of {_range(searched)} of them"
+    made = "" if folds[0].metric is None else " In each fold the metric was made again, from the other people alone."
     return (
         f"Scores are means over {len(folds)} folds with their standard errors, on {_range(sizes)} held-out people per "
-        f"fold. All pairs of {people} were searched."
+        f"fold.{made} All pairs of {people} were searched."
     )
 
 

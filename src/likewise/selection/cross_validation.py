@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import joblib
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold, cross_validate
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from likewise._guarantee_warnings import VacuousGuaranteeWarning
 from likewise._inner_estimator import positions_by, reuse_fits
@@ -26,8 +26,10 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count
 from likewise.ask import Recorded, method_of
 from likewise.auditing.audit import audit, tolerance_under
+from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.inspection.baselines import Task
+from likewise.metrics.base import Metric, check_metric
 from likewise.selection.methods import METHODS, LearningProblem, Method
 
 _LEAST_PROBABILITY = 1e-15  # in log loss, as in scikit-learn
@@ -130,11 +132,14 @@ class Fold:
     train, test : ndarray of int
     sample : ndarray of int
         Positions within `test` of the people whose pairs are searched, and on whom slow methods are measured.
+    metric : Metric, optional
+        Made from those in `train` alone; None if there is one metric for all folds.
     """
 
     train: IntArray
     test: IntArray
     sample: IntArray
+    metric: Metric | None = None
 
 
 def make_folds(problem: LearningProblem, cv: Any, n_people: Any) -> tuple[Fold, ...]:
@@ -149,6 +154,19 @@ def make_folds(problem: LearningProblem, cv: Any, n_people: Any) -> tuple[Fold, 
     if len(splits) < 2:
         raise InvalidInputError(f"cv must give at least two folds, for standard errors; got {len(splits)}.")
     return tuple(Fold(train, test, _even_sample(problem.y[test], n_people)) for train, test in splits)
+
+
+def with_metrics(
+    folds: tuple[Fold, ...], problem: LearningProblem, made_by: Callable[[Any, Any], Metric], *, verbose: bool
+) -> tuple[Fold, ...]:
+    """The folds with the metric that `made_by` makes from those who are trained on in each."""
+    found = []
+    with progress_bar(f"Making the metric on {len(folds)} folds", len(folds), show=verbose) as advance:
+        for fold in folds:
+            metric = check_metric(made_by(problem.people.take(fold.train).table, problem.y[fold.train]))
+            found.append(replace(fold, metric=metric))
+            advance(1)
+    return tuple(found)
 
 
 def _check_enough(problem: LearningProblem, n_folds: int) -> None:
@@ -207,11 +225,11 @@ class FoldFits:
         self._fits: dict[tuple[str, int], tuple[Any, float]] = {}
         self._seconds = 0.0
 
-    def add(self, estimator: Any, models: list[Any], seconds: list[float]) -> None:
-        """Keep what clones of `estimator` became on each fold, and how long that took."""
+    def add(self, estimator: Any, fold: int, model: Any, seconds: float) -> None:
+        """Keep what a clone of `estimator` became on a fold, and how long that took."""
         key = _hash(clone(estimator))
         if key is not None:
-            self._fits |= {(key, i): fitted for i, fitted in enumerate(zip(models, seconds, strict=True))}
+            self._fits[key, fold] = model, seconds
 
     def find(self, estimator: Any, table: Any, y: npt.NDArray[Any]) -> Any:
         """A model fitted to these people, now or before; None if they are not those of a fold."""
@@ -258,6 +276,8 @@ def cross_validate_method(method: Method, problem: LearningProblem, fits: FoldFi
         return _skipped(method, problem, method.why_not)
     vacuous, folds = list[str](), fits.folds
     fits.pop_seconds()
+    losses, predictions = _unmeasured(problem)
+    measured, first = list[dict[str, float]](), None
     try:
         with (
             progress_bar(title, len(folds), show=bool(title)) as advance,
@@ -265,16 +285,21 @@ def cross_validate_method(method: Method, problem: LearningProblem, fits: FoldFi
             reuse_fits(fits.find),
             _collect_vacuous(vacuous),
         ):
-            scorer = _FoldScorer(method, problem, fits, advance)
-            measured = cross_validate(
-                method.estimator,
-                problem.people.table,
-                problem.y,
-                cv=[(fold.train, fold.test) for fold in folds],
-                scoring=scorer,
-                return_estimator=True,
-                error_score="raise",
-            )
+            for i, fold in enumerate(folds):
+                own = problem.in_fold(fold.metric)
+                estimator = clone(method.estimator)
+                if fold.metric is not None and isinstance(estimator, ConstrainedEstimator):
+                    estimator = estimator.with_metric(own.metric)
+                start = time.perf_counter()
+                model = clone(estimator).fit(problem.people.take(fold.train).table, problem.y[fold.train])
+                seconds = time.perf_counter() - start
+                fits.add(estimator, i, model, seconds)
+                tested = fold.test[fold.sample] if method.is_slow else fold.test
+                predictions[tested], found = _measure(model, own, fold, tested)
+                losses[tested] = proper_losses(predictions[tested], problem.y[tested], problem.classes)
+                measured.append(found | {"fit_time": seconds, "reused_seconds": fits.pop_seconds()})
+                first = model if first is None else first
+                advance(1)
     except (TypeError, ValueError) as error:
         if not method.may_fail:
             if isinstance(error, LikewiseError) or method.name not in METHODS:  # a user's model raises its own error
@@ -282,13 +307,11 @@ def cross_validate_method(method: Method, problem: LearningProblem, fits: FoldFi
             words = " ".join(str(error).split())
             raise InvalidInputError(f"The model {method.title!r} cannot take these people ({words}).") from error
         return _skipped(method, problem, str(error))
-    fits.add(method.estimator, measured["estimator"], measured["fit_time"].tolist())
-    parts = pd.DataFrame({name.removeprefix("test_"): x for name, x in measured.items() if name != "estimator"})
-    row = _summary(method, problem, folds, parts)
+    row = _summary(method, problem, folds, pd.DataFrame(measured))
     if vacuous:
         row["note"] = "; ".join(filter(None, [row["note"], "guarantees almost nothing: " + vacuous[0]]))
     kept = bool(row["guarantee"]) and row["violations"] == 0
-    return CVResult(row, scorer.losses, scorer.predictions, kept, measured["estimator"][0])
+    return CVResult(row, losses, predictions, kept, first)
 
 
 def _skipped(method: Method, problem: LearningProblem, reason: str) -> CVResult:
@@ -315,57 +338,40 @@ def _collect_vacuous(messages: list[str]) -> Iterator[None]:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-class _FoldScorer:
-    """A scorer for `cross_validate`: all numbers of one fold. Losses and predictions are kept by person."""
-
-    def __init__(
-        self, method: Method, problem: LearningProblem, fits: FoldFits, advance: Callable[[int], None]
-    ) -> None:
-        self.method, self.problem, self.fits, self.advance = method, problem, fits, advance
-        self.losses, self.predictions = _unmeasured(problem)
-        self.n_done = 0
-
-    def __call__(self, model: Any, X_test: Any, y_test: Any) -> dict[str, float]:
-        fold = self.fits.folds[self.n_done]  # `cross_validate` takes the folds in order
-        problem, is_slow = self.problem, self.method.is_slow
-        measured = fold.test[fold.sample] if is_slow else fold.test
-        table = problem.people.take(measured).table
-        predict = method_of(model, "predict" if problem.classes is None else "predict_proba")
-        predict(table[:2])  # compiled, or read from the cache, before the clock starts
-        start = time.perf_counter()
-        predictions = np.asarray(predict(table), dtype=np.float64)
-        seconds = time.perf_counter() - start
-
-        if problem.classes is not None:
-            predictions = align_classes(predictions, model.classes_, problem.classes)
-        y = problem.y[measured]
-        self.losses[measured] = proper_losses(predictions, y, problem.classes)
-        self.predictions[measured] = predictions
-        guarantee = getattr(model, "guarantee_", None)
-        if guarantee is not None and not guarantee.bound_metric.is_of(problem.metric):
-            guarantee = None
-        searched = predictions if is_slow else predictions[fold.sample]
-        found = audit(
-            Recorded(searched),
-            problem.people.take(fold.test[fold.sample]).table,
-            problem.metric,
-            output_range=problem.output_range,
-            tolerance=tolerance_under(guarantee),
-            n_worst=1,
-        )
-        self.n_done += 1
-        self.advance(1)
-        return {
-            **compute_scores(predictions, y, problem.classes),
-            "people": len(measured),
-            "violations": found.n_violations,
-            "pairs": len(searched) * (len(searched) - 1) // 2,
-            "level": _LEVELS.index(guarantee.level) if guarantee else -1,
-            "epsilon": guarantee.epsilon if guarantee else np.nan,
-            "evaluations": (guarantee.n_draws or 1) if guarantee else 1,
-            "microseconds": 1e6 * seconds / len(measured),
-            "reused_seconds": self.fits.pop_seconds(),
-        }
+def _measure(
+    model: Any, problem: LearningProblem, fold: Fold, tested: IntArray
+) -> tuple[npt.NDArray[np.float64], dict[str, float]]:
+    """Predictions for those who are tested, and all numbers of the fold."""
+    table = problem.people.take(tested).table
+    predict = method_of(model, "predict" if problem.classes is None else "predict_proba")
+    predict(table[:2])  # compiled, or read from the cache, before the clock starts
+    start = time.perf_counter()
+    predictions = np.asarray(predict(table), dtype=np.float64)
+    seconds = time.perf_counter() - start
+    if problem.classes is not None:
+        predictions = align_classes(predictions, model.classes_, problem.classes)
+    guarantee = getattr(model, "guarantee_", None)
+    if guarantee is not None and not guarantee.bound_metric.is_of(problem.metric):
+        guarantee = None
+    searched = predictions if len(tested) == len(fold.sample) else predictions[fold.sample]
+    found = audit(
+        Recorded(searched),
+        problem.people.take(fold.test[fold.sample]).table,
+        problem.metric,
+        output_range=problem.output_range,
+        tolerance=tolerance_under(guarantee),
+        n_worst=1,
+    )
+    return predictions, {
+        **compute_scores(predictions, problem.y[tested], problem.classes),
+        "people": len(tested),
+        "violations": found.n_violations,
+        "pairs": len(searched) * (len(searched) - 1) // 2,
+        "level": _LEVELS.index(guarantee.level) if guarantee else -1,
+        "epsilon": guarantee.epsilon if guarantee else np.nan,
+        "evaluations": (guarantee.n_draws or 1) if guarantee else 1,
+        "microseconds": 1e6 * seconds / len(tested),
+    }
 
 
 def align_classes(predictions: FloatArray, known: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:

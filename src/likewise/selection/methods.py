@@ -47,6 +47,8 @@ class LearningProblem:
         What is projected and smoothed; None for gradient boosting.
     smoothing : dict
         Parameters of smoothed models.
+    scale : float
+        Factor on the distances of `metric`, and of metrics made in folds.
     """
 
     people: People
@@ -59,6 +61,7 @@ class LearningProblem:
     seed: int
     estimator: Any = None
     smoothing: Mapping[str, Any] = field(default_factory=dict)
+    scale: float = 1.0
 
     @property
     def table(self) -> pd.DataFrame:
@@ -80,9 +83,13 @@ class LearningProblem:
         is_number = self.people.encoder.is_number
         return [name for name, number in zip(self.table.columns, is_number, strict=True) if not number]
 
-    def with_metric(self, metric: Metric) -> LearningProblem:
-        """The same problem under another metric."""
-        return replace(self, metric=metric)
+    def scaled(self, factor: float) -> LearningProblem:
+        """The same problem under a stricter or looser metric."""
+        return replace(self, metric=self.metric.scaled(factor), scale=factor)
+
+    def in_fold(self, metric: Metric | None) -> LearningProblem:
+        """The same problem under the metric of a fold, if it has one."""
+        return self if metric is None else replace(self, metric=metric.scaled(self.scale))
 
 
 def check_problem(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,10 +23,19 @@ from likewise.selection.compare import (
     as_table,
     as_text,
     beats_constant,
+    caveat_of,
     measured_on,
     result_line,
 )
-from likewise.selection.cross_validation import SCORES, CVResult, Fold, FoldFits, cross_validate_method, make_folds
+from likewise.selection.cross_validation import (
+    SCORES,
+    CVResult,
+    Fold,
+    FoldFits,
+    cross_validate_method,
+    make_folds,
+    with_metrics,
+)
 from likewise.selection.methods import (
     CONSTANT,
     UNCONSTRAINED,
@@ -55,6 +64,8 @@ class Tradeoff(Frozen):
     task : {"classification", "regression"}
     metric : Metric
         At scale 1.
+    caveat : str
+        As of a `Comparison`.
     """
 
     title: str
@@ -64,6 +75,7 @@ class Tradeoff(Frozen):
     folds: tuple[Fold, ...]
     task: Task
     metric: Metric
+    caveat: str = ""
 
     @property
     def table(self) -> pd.DataFrame:
@@ -105,11 +117,14 @@ class Tradeoff(Frozen):
         )
 
     def __str__(self) -> str:
-        return as_text(self._all_rows(), self.task, measured_on(self.folds), self.conclusion)
+        return as_text(
+            self._all_rows(), self.task, measured_on(self.folds), f"{self.conclusion} {self.caveat}".rstrip()
+        )
 
     def _repr_html_(self) -> str:
         title = f"{self.title} under stricter and looser metrics"
-        return as_html(self._all_rows(), self.task, title, measured_on(self.folds), self.conclusion)
+        conclusion = f"{self.conclusion} {self.caveat}".rstrip()
+        return as_html(self._all_rows(), self.task, title, measured_on(self.folds), conclusion)
 
     def __repr__(self) -> str:
         return f"<Tradeoff of {self.title} at {', '.join(f'x {scale:g}' for scale in self.results)}>"
@@ -135,6 +150,7 @@ def tradeoff(
     n_people: int = 1000,
     n_draws: int = 200,
     comparison: Comparison | None = None,
+    made_by: Callable[[Any, Any], Metric] | None = None,
     random_state: int = 0,
     verbose: bool = False,
 ) -> Tradeoff:
@@ -145,15 +161,15 @@ def tradeoff(
 
     Parameters
     ----------
-    X, y, metric, cv, task, output_range, n_people, n_draws, random_state, verbose
+    X, y, metric, cv, task, output_range, n_people, n_draws, made_by, random_state, verbose
         As for `compare`.
     scales : sequence of float, default=(1/4, 1/2, 1, 2, 4)
         Multiples of the metric.
     method : str, Recommendation or (name, estimator), default="additive"
         A method of `compare`; what `Comparison.best` returned; or an estimator of your own that enforces a metric.
     comparison : Comparison, optional
-        What `compare` returned for the same people and metric. Its folds are used instead of `cv`, and the models that
-        it has measured are not fitted again.
+        What `compare` returned for the same people and metric. Its folds, with the metrics that were made in them, are
+        used instead of `cv` and `made_by`, and the models that it has measured are not fitted again.
 
     Returns
     -------
@@ -181,9 +197,11 @@ def tradeoff(
         name, estimator = _named_estimator(method)
         if estimator is not None and comparison.estimators.get(name) is estimator:
             measured_at_1 = known[name]
-    problems = {factor: problem.with_metric(metric.scaled(factor)) for factor in factors}
+    problems = {factor: problem.scaled(factor) for factor in factors}
     methods = {factor: _build_method(problems[factor], method) for factor in factors}
     folds = make_folds(problem, cv, n_people) if comparison is None else comparison.folds
+    if comparison is None and made_by is not None:
+        folds = with_metrics(folds, problem, made_by, verbose=verbose)
     others = [build_method(problem, name) for name in (CONSTANT, UNCONSTRAINED)]
 
     title = methods[factors[0]].title
@@ -202,7 +220,7 @@ def tradeoff(
     results = {
         factor: measure(methods[factor], problems[factor], measured_at_1 if factor == 1 else None) for factor in factors
     }
-    return Tradeoff(title, results, constant, free, folds, problem.task, problem.metric)
+    return Tradeoff(title, results, constant, free, folds, problem.task, problem.metric, caveat_of(folds))
 
 
 def _title_at(title: str, scale: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from likewise._optional import need
 from likewise._writing import atomic_write, write_csv
 from likewise.exceptions import InvalidInputError
 from likewise.io import save_model, unused_path
-from likewise.metric_file import MetricFile, format_metric
+from likewise.metric_file import MetricFile, format_metric, today
 from likewise.metrics.table import TableMetric
 from likewise.workbench.engine import Problem
 from likewise.workbench.minutes import comments, minutes
@@ -36,6 +36,8 @@ class Tools:
         the people and outcomes it was fitted to.
     command : callable
         From the name of a command and its words to a line for a shell.
+    origin : callable
+        From the columns of a metric to the people it was made from, as fields of a metric file.
     table : str
         As the command line has it.
     """
@@ -43,11 +45,18 @@ class Tools:
     reveal: Callable[[Problem], tuple[TableMetric, str]]
     train: Callable[[Path], tuple[Any, pd.DataFrame, Any]]
     command: Callable[..., str]
+    origin: Callable[[Sequence[Any]], dict[str, Any]]
     table: str
 
 
-def metric_file(sheet: Sheet, output_range: tuple[float, float] | None) -> MetricFile:
-    """The weights as a metric file: locked columns are protected, other columns at 0 are not used."""
+_SOURCES = {"Designed": "designed", "Revealed": "revealed", "Learned": "judged"}  # by the first word of where from
+
+
+def metric_file(sheet: Sheet, output_range: tuple[float, float] | None, origin: Mapping[str, Any]) -> MetricFile:
+    """The weights as a metric file: locked columns are protected, other columns at 0 are not used.
+
+    Whatever the weights began with, they were settled on with figures of these people in view, whom `origin` says.
+    """
     metric = sheet.metric
     others = tuple(name for name in metric.hidden if name not in sheet.locked)
     return MetricFile(
@@ -57,10 +66,15 @@ def metric_file(sheet: Sheet, output_range: tuple[float, float] | None) -> Metri
         protected=sheet.locked,
         not_used=others,
         as_written=True,
+        source=_SOURCES.get(sheet.how.partition(" ")[0], "by hand"),
+        date=today(),
+        **origin,
     )
 
 
-def write_texts(session: Session, problem: Problem, folder: Path, facts: Mapping[str, Any]) -> list[str]:
+def write_texts(
+    session: Session, problem: Problem, folder: Path, facts: Mapping[str, Any], origin: Mapping[str, Any]
+) -> list[str]:
     """Write metric, minutes and answers as they are now, and return their names; files of earlier exports go."""
     sheet = session.sheet
     if not any(sheet.weights["numeric"].values()) and not any(sheet.weights["categorical"].values()):
@@ -71,7 +85,8 @@ def write_texts(session: Session, problem: Problem, folder: Path, facts: Mapping
     earlier = [event for event in session.events if event["kind"] == "exported" and event["folder"] == str(folder)]
     for name in {name for event in earlier for name in event["files"] if name in FILES}:
         (folder / name).unlink(missing_ok=True)  # a report of another model beside this one would mislead
-    _write(folder / "metric.toml", format_metric(metric_file(sheet, problem.output_range), words=comments(session)))
+    file = metric_file(sheet, problem.output_range, origin)
+    _write(folder / "metric.toml", format_metric(file, words=comments(session)))
     _write(folder / "minutes.md", minutes(session, facts))
     answers = session.judgements()
     if not answers:
@@ -95,7 +110,7 @@ def write_report(model: Any, X: pd.DataFrame, y: Any, problem: Problem, folder: 
     from likewise.report.build import build_report
 
     outcome = problem.outcome if problem.task == "classification" else problem.target
-    data = build_report(model, X, y, outcome=outcome, model_name="model.skops", source=problem.table)
+    data = build_report(model, X, y, outcome=outcome, seen=True, model_name="model.skops", source=problem.table)
     _write(folder / "report.html", render(data))
 
 

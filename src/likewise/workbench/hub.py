@@ -420,7 +420,7 @@ class Hub:
         _check_name(given)
         self._refuse_if_busy()
         problem, folder, with_report = self.engine.problem, self.folder, bool(given.get("report", True))
-        texts = write_texts(self.session, problem, folder, self._facts())
+        texts = write_texts(self.session, problem, folder, self._facts(), self.tools.origin(list(problem.X.columns)))
         self.browsers.tell(self._state())
 
         def note(files: list[str]) -> None:
