@@ -113,7 +113,7 @@ class SkillCurve(Frozen):
         """From mean distances, losses of each person (of a constant first), and what people count, in shares."""
         each = losses[0] - losses[1:]
         gains = each @ shares
-        bends = np.minimum.outer(distances, distances) / distances  # sums of these are all such curves
+        bends: FloatArray = np.minimum(distances[:, None], distances) / distances  # sums of these are all such curves
         active = bends[:, nnls(bends, gains)[0] > 0]
         smoother = active @ np.linalg.pinv(active)
         centred = (each - gains[:, None]) * shares
@@ -136,7 +136,7 @@ class SkillCurve(Frozen):
             here[low + 1] = place - low
         share = float(here @ self.gains / best)
         here[-1] -= share  # the first-order change of the ratio
-        return share, float(np.sqrt(max(0.0, here @ self.covariance @ here))) / best
+        return share, max(0.0, float(here @ self.covariance @ here)) ** 0.5 / best
 
     def strictest(self, keep: float) -> float:
         """The first place that keeps a share of the skill."""
@@ -145,7 +145,7 @@ class SkillCurve(Frozen):
         if after == 0:
             return 0.0
         low, high = self.gains[after - 1 : after + 1].tolist()
-        return after - 1 + (wanted - low) / (high - low)
+        return float(after - 1 + (wanted - low) / (high - low))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -399,11 +399,11 @@ def design_metric(
         Weight of each person in the loss and in the mean distance.
     n_points : int, default=10
     cv : int, default=5
-        Number of folds, assigned by the content of rows: equal people share one.
+        Number of folds, assigned by the content of rows: equal people share one, and it does not depend on `protected`.
     max_knots : int, default=128
         As for `AdditiveClassifier`. Columns get fewer where the data determine little of their shape.
     references : bool, default=True
-        Whether to measure a constant, the linear model's own metric and boosting on the same folds.
+        Whether to measure, besides a constant, the linear model with and without its own metric, and boosting.
     n_jobs : int, optional
         Threads; None and -1 use every core. Results do not depend on it, nor on the order of rows.
     verbose : bool, default=False
