@@ -461,7 +461,7 @@ class Engine:
                 "loss": point.loss,
                 "loss_se": point.standard_error,
                 "best": point is best,
-                "set": self.weights_from(point.metric),
+                "set": self.weights_from(point.metric.without_negligible(self.X).rounded()),
             }
             for point in frontier.points
         ]
