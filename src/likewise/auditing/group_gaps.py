@@ -14,12 +14,11 @@ from likewise._subsample import fixed_sample
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
 from likewise.additive.scorer import AdditiveScorer
-from likewise.ask import Ask
 from likewise.auditing.ceiling import largest_confidence
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outputs
+from likewise.pairs.model_outputs import OutputLabels, outputs_of
 from likewise.pairs.points import Points
 
 _MOST_VALUES = 20
@@ -125,10 +124,7 @@ def group_gaps(
     weights, people = metric.read(X)
     given = pd.DataFrame(people.table)
     (name,) = check_names("column", [column], list(given))
-    if predictions is None:
-        outputs, probable = asked_outputs(Ask.of(model, X, people.encoder), output_range)
-    else:
-        outputs, probable = given_outputs(predictions, len(people), output_range)
+    outputs, probable = outputs_of(model, X, people, predictions, output_range)
     own_range = output_range or getattr(getattr(model, "guarantee_", None), "output_range", None)
     if outputs.shape[1] != 1 or not (probable or own_range is not None):
         raise InvalidInputError("group_gaps needs one probability per person, or numbers with an output_range.")
