@@ -147,16 +147,8 @@ class Exchange:
         If no direction is known, by how much its score is higher. Only for one output that counts, and up to eight
         alternatives. Means of outputs without limits have no interval.
         """
-        names = [
-            *(("favoured", "over") if direction.sign else direction.names),
-            "mean",
-            "mean_low",
-            "mean_high",
-            "share",
-            "share_low",
-            "share_high",
-            "largest",
-        ]
+        ends = ("favoured", "over") if direction.sign else direction.names
+        names = [*ends, "mean", "mean_low", "mean_high", "share", "share_low", "share_high", "largest"]
         m = len(self.given.values)
         several = self.outputs.shape[2] > 1
         if (several and direction.position is None) or m > _LISTED:
@@ -182,7 +174,7 @@ class Exchange:
         if len(self.columns) == 1 and own.nunique() <= _FEWEST:
             has_interval = self.mean_interval() is not None
             for value, members in pd.Series(self.effects).groupby(own.map(plain).map(str).to_numpy()):
-                sizes = members.to_numpy(np.float64)
+                sizes: Any = members.to_numpy()
                 ends = mean_interval(sizes) if has_interval else (np.nan, np.nan)
                 rows.append((value, len(sizes), float(sizes.mean()), *ends, float(sizes.max())))
         return pd.DataFrame(rows, columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])

@@ -142,8 +142,13 @@ class Fold:
     metric: Metric | None = None
 
 
-def make_folds(problem: LearningProblem, cv: Any, n_people: Any) -> tuple[Fold, ...]:
-    """Folds shared by all methods. An integer `cv` is shuffled and, for classes, stratified."""
+def make_folds(
+    problem: LearningProblem, cv: Any, n_people: Any, made_by: Callable[[Any, Any], Metric] | None, *, verbose: bool
+) -> tuple[Fold, ...]:
+    """Folds shared by all methods, with the metrics that `made_by` makes from those who are trained on in each.
+
+    An integer `cv` is shuffled and, for classes, stratified.
+    """
     n_people = check_count("n_people", n_people, min_value=2, hint="Pairs are searched among them.")
     if isinstance(cv, int) and not isinstance(cv, bool):
         check_count("cv", cv, min_value=2, hint="Someone must be held out.")
@@ -153,20 +158,15 @@ def make_folds(problem: LearningProblem, cv: Any, n_people: Any) -> tuple[Fold, 
     splits = positions_by(cv, problem.people.table, problem.y, classify=problem.classes is not None)
     if len(splits) < 2:
         raise InvalidInputError(f"cv must give at least two folds, for standard errors; got {len(splits)}.")
-    return tuple(Fold(train, test, _even_sample(problem.y[test], n_people)) for train, test in splits)
-
-
-def with_metrics(
-    folds: tuple[Fold, ...], problem: LearningProblem, made_by: Callable[[Any, Any], Metric], *, verbose: bool
-) -> tuple[Fold, ...]:
-    """The folds with the metric that `made_by` makes from those who are trained on in each."""
-    found = []
+    folds = [Fold(train, test, _even_sample(problem.y[test], n_people)) for train, test in splits]
+    if made_by is None:
+        return tuple(folds)
     with progress_bar(f"Making the metric on {len(folds)} folds", len(folds), show=verbose) as advance:
-        for fold in folds:
+        for i, fold in enumerate(folds):
             metric = check_metric(made_by(problem.people.take(fold.train).table, problem.y[fold.train]))
-            found.append(replace(fold, metric=metric))
+            folds[i] = replace(fold, metric=metric)
             advance(1)
-    return tuple(found)
+    return tuple(folds)
 
 
 def _check_enough(problem: LearningProblem, n_folds: int) -> None:
@@ -180,7 +180,7 @@ def _check_enough(problem: LearningProblem, n_folds: int) -> None:
 
 
 def _even_sample(y: npt.NDArray[Any], size: int) -> IntArray:
-    """Positions of at most `most` people, evenly over the sorted outcomes, in the order of the table."""
+    """Positions of at most `size` people, evenly over the sorted outcomes, in the order of the table."""
     order = np.argsort(y, kind="stable")
     return np.sort(order[evenly_spaced(len(order), size)])
 
@@ -274,10 +274,9 @@ def cross_validate_method(method: Method, problem: LearningProblem, fits: FoldFi
     """
     if method.estimator is None:
         return _skipped(method, problem, method.why_not)
-    vacuous, folds = list[str](), fits.folds
     fits.pop_seconds()
     losses, predictions = _unmeasured(problem)
-    measured, first = list[dict[str, float]](), None
+    vacuous, folds, measured, first = list[str](), fits.folds, list[dict[str, float]](), None
     try:
         with (
             progress_bar(title, len(folds), show=bool(title)) as advance,
