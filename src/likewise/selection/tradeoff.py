@@ -90,9 +90,6 @@ class Tradeoff(Frozen):
         """How strict a metric one can afford, in words."""
         score, scale = SCORES[self.task][0], self.matching_scale
         free, constant = (score.format(result.row[score.name]) for result in (self.unconstrained, self.constant))
-        as_good = (
-            f"the {score.title} is as good as that of the unconstrained model ({free}; a constant has {constant})."
-        )
         if not beats_constant(self.unconstrained, self.constant):
             return (
                 f"The unconstrained model ({score.title} {free}) is not measurably better than a constant "
