@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,28 +77,24 @@ class WeightSpace:
             people, given = _read_within(check_metric(start), X)
         if len(people) < 2:
             raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
-        names, kinds, values = [], [], []
+        held: list[tuple[Any, str, float]] = []  # column, kind and weight to stay close to
         for i, name in enumerate(people.encoder.names):
             column = people.rows[:, i]
             absent, seen = np.isnan(column), np.unique(column[~np.isnan(column)])
-            if given is not None and given.weights[i] == 0:
-                continue
-            if len(seen) > 1:
-                names.append(name)
-                kinds.append("numeric" if people.encoder.is_number[i] else "categorical")
-                values.append(None if given is None else given.weights[i])
-            if absent.any() and len(seen):
-                names.append(name)
-                kinds.append("missing")
-                values.append(None if given is None else given.missing[i])
-        if not names:
+            own, blank = (np.nan, np.nan) if given is None else (given.weights[i], given.missing[i])
+            if own != 0 and len(seen) > 1:
+                held.append((name, "numeric" if people.encoder.is_number[i] else "categorical", own))
+            if own != 0 and absent.any() and len(seen):
+                held.append((name, "missing", blank))
+        if not held:
             raise InvalidInputError("X must have a column in which people differ, with a positive weight in start.")
+        names, kinds, values = zip(*held, strict=True)
         means = _mean_features(people, names, kinds, given)
         upper = np.where([kind == "numeric" for kind in kinds], np.inf, 1.0)
         sizes = np.maximum(means, np.where(np.isinf(upper), 1e-12 * means.max(), _MIN_SIZE))
         weights = None if given is None else np.array(values, dtype=np.float64)
         labels = tuple(X.index) if isinstance(X, pd.DataFrame) else tuple(range(len(people)))
-        return cls(people, labels, tuple(names), tuple(kinds), sizes, means, upper, weights, start, given)
+        return cls(people, labels, names, kinds, sizes, means, upper, weights, start, given)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -223,11 +220,9 @@ def read_answers(judgements: Any, space: WeightSpace, *, repeated: bool = False)
     """
     table = checked_columns(judgements)
     kinds = table["kind"].map(lambda kind: str(kind).strip()).to_numpy(dtype=object)
-    for row, kind in zip(table.index, kinds, strict=True):
-        if kind not in KINDS:
-            raise InvalidInputError(
-                f"judgements: the kind of row {row} must be {', '.join(KINDS[:-1])} or {SKIP}; got {kind!r}."
-            )
+    for i in np.flatnonzero(~np.isin(kinds, KINDS))[:1]:
+        words = f"{', '.join(KINDS[:-1])} or {SKIP}"
+        raise InvalidInputError(f"judgements: the kind of row {table.index[i]} must be {words}; got {kinds[i]!r}.")
     table, kinds = table[kinds != SKIP], kinds[kinds != SKIP]
     compares = kinds == CLOSER
     places = _places(table, compares, space.labels)
@@ -285,12 +280,8 @@ def canonical_person(name: Any) -> str:
 
 def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> IntArray:
     """Positions of the people of each answer; -1 where there is none."""
-    at: dict[str, int] = {}
-    twice = set()
-    for i, label in enumerate(map(canonical_person, labels)):
-        if label in at:
-            twice.add(label)
-        at[label] = i
+    names = list(map(canonical_person, labels))
+    at, times = {name: i for i, name in enumerate(names)}, Counter(names)
     places = np.full((len(table), 4), -1)
     for k, name in enumerate(_PEOPLE):
         for r, value in enumerate(table[name]):
@@ -302,8 +293,8 @@ def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> 
             if blank:
                 continue
             label = canonical_person(value)
-            if label not in at or label in twice:
-                why = "occurs more than once in" if label in twice else "is not in"
+            if times[label] != 1:
+                why = "occurs more than once in" if label in times else "is not in"
                 raise InvalidInputError(
                     f"judgements: {name} of row {row} is the person {label!r}, who {why} X. People are named by the "
                     "index of X, or by row numbers from 0 without one."
@@ -321,22 +312,17 @@ def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> 
 def _points(table: pd.DataFrame, kinds: Any) -> FloatArray:
     points = np.zeros(len(table))
     for r, (value, kind) in enumerate(zip(table["points"], kinds, strict=True)):
-        row = table.index[r]
         blank = pd.isna(value) or str(value).strip() == ""
         if kind == CLOSER:
-            if not blank:
-                raise InvalidInputError(
-                    f"judgements: points of row {row} must be empty, as a comparison has none; got {short_repr(value)}."
-                )
-            continue
-        try:
-            points[r] = np.nan if blank or isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
-            points[r] = np.nan
-        if not 0 <= points[r] <= 100:
-            raise InvalidInputError(
-                f"judgements: points of row {row} must be a number from 0 to 100; got {short_repr(value)}."
-            )
+            fits, rule = blank, "be empty, as a comparison has none"
+        else:
+            try:
+                points[r] = np.nan if blank or isinstance(value, bool) else float(value)
+            except (TypeError, ValueError):
+                points[r] = np.nan
+            fits, rule = 0 <= points[r] <= 100, "be a number from 0 to 100"
+        if not fits:
+            raise InvalidInputError(f"judgements: points of row {table.index[r]} must {rule}; got {short_repr(value)}.")
     return points
 
 

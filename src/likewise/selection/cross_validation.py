@@ -28,7 +28,7 @@ from likewise.ask import Recorded, method_of
 from likewise.auditing.audit import audit, tolerance_under
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError, LikewiseError
-from likewise.inspection.baselines import Task
+from likewise.inspection.baselines import Task, proper_losses
 from likewise.metrics.base import Metric, check_metric
 from likewise.selection.methods import METHODS, LearningProblem, Method
 
@@ -78,21 +78,6 @@ SCORES: dict[Task, tuple[Score, ...]] = {
         Score("rmse", "RMSE", False),
     ),
 }
-
-
-def proper_losses(predictions: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> FloatArray:
-    """Loss per person: ``sum_k (p_k - 1[y = k])^2 / 2`` for classes, ``(prediction - y)^2`` for a regression.
-
-    For two classes, the former is ``(p - y)^2``.
-
-    Examples
-    --------
-    >>> proper_losses(np.array([[0.8, 0.2], [0.5, 0.5]]), np.array(["a", "b"]), np.array(["a", "b"])).round(2)
-    array([0.04, 0.25])
-    """
-    if classes is None:
-        return np.asarray((predictions - y) ** 2)
-    return 0.5 * np.asarray(((predictions - (y[:, None] == classes)) ** 2).sum(axis=1))
 
 
 def compute_scores(predictions: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> dict[str, float]:

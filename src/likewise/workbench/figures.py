@@ -11,8 +11,8 @@ from scipy.stats import rankdata
 
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
+from likewise.inspection.baselines import proper_losses
 from likewise.kernel.metric import BoundMetric
-from likewise.selection.cross_validation import proper_losses
 
 _MAX_PAIRED = 700  # people whose pairs are compared
 _OFTEN, _LOOKED_AT = 2, 2000  # how often a person may be in a case; pairs to choose from
