@@ -167,9 +167,7 @@ def audit_groups(
 
     counted = bound.matters if bound.has_parts else np.ones(people.rows.shape[1], dtype=bool)
     rows: list[tuple[Any, ...]] = []
-    for name in names:
-        if name not in given:
-            continue
+    for name in [name for name in names if name in given]:
         where, values = pd.factorize(given[name], use_na_sentinel=False)
         if len(values) > 50:
             raise InvalidInputError(f"columns must hold up to 50 values; {name!r} has {len(values)}.")
@@ -246,10 +244,10 @@ def _groups(
         inside = where == k
         within = _comparators(metric, people.take(np.flatnonzero(inside)), scores[inside], tolerance)[0].sum()
         wins, losses = int(below[inside].sum() - within), int(above[inside].sum() - within)
-        share = wins / (wins + losses) if wins + losses else np.nan
-        n_alike = int(matched.n_pairs[k])
+        n_pairs, n_alike = wins + losses, int(matched.n_pairs[k])
+        share = wins / n_pairs if n_pairs else np.nan
         share_alike = matched.n_favoured[k] / n_alike if n_alike else np.nan
-        row = (name, str(values[k]), int(inside.sum()), wins + losses, wins, share, n_alike, share_alike)
+        row = (name, str(values[k]), int(inside.sum()), n_pairs, wins, share, n_alike, share_alike)
         rows.append((*row, matched.p_values[k]))
     return rows
 

@@ -140,7 +140,7 @@ class Polytope:
         for more in (0.0, AGREED):
             options: Any = {"presolve": more == 0, **dict.fromkeys(_ACCURACIES, _TOLERANCE)}
             limits: Any = (A, b + more) if len(A) else (None, None)
-            found = linprog(cost, *limits, E, total, bounds, method="highs", options=options)
+            found = linprog(cost, *limits, A_eq=E, b_eq=total, bounds=bounds, method="highs", options=options)
             if found.status != _INFEASIBLE:
                 break
         if found.status == _UNBOUNDED:
