@@ -367,15 +367,11 @@ def _worst(
 ) -> tuple[float, FloatArray, FloatArray, str]:
     """The worst pair, and what was searched for it: nothing, if the proof has one that reaches the bound."""
     a, b = (np.concatenate(side) for side in zip(starts, proof_pairs(space, proof), strict=True))
-    best, first, second, searched = -1.0, np.empty(0), np.empty(0), ""
-    if len(a):
-        values = space.differences(a, b)
-        i = int(values.argmax())
-        best, first, second = float(values[i]), a[i], b[i]
-    if proof.proven is None or proof.proven - best > limits.tolerance:
-        value, p, q, searched = worst_pair(space, columns, space.differences, (a, b), _STARTS, n_queries, rng)
-        if value > best:
-            best, first, second = value, p, q
-    if not len(first):
+    values = space.differences(a, b) if len(a) else np.array([-np.inf])
+    i = int(values.argmax())
+    if len(a) and proof.proven is not None and proof.proven - values[i] <= limits.tolerance:
+        return float(values[i]), a[i], b[i], ""
+    found = worst_pair(space, columns, space.differences, (a, b), _STARTS, n_queries, rng)
+    if not len(found[1]):
         raise InvalidInputError("domain must not be empty; no row within it was found. Check its ranges and rules.")
-    return best, first, second, searched
+    return found

@@ -139,8 +139,8 @@ class Polytope:
         # presolve, and with limits moved apart, which widens ranges.
         for more in (0.0, AGREED):
             options: Any = {"presolve": more == 0, **dict.fromkeys(_ACCURACIES, _TOLERANCE)}
-            limits: Any = (A, b + more) if len(A) else (None, None)
-            found = linprog(cost, *limits, A_eq=E, b_eq=total, bounds=bounds, method="highs", options=options)
+            limits: Any = {"A_ub": A, "b_ub": b + more} if len(A) else {}
+            found = linprog(cost, **limits, A_eq=E, b_eq=total, bounds=bounds, method="highs", options=options)
             if found.status != _INFEASIBLE:
                 break
         if found.status == _UNBOUNDED:
