@@ -209,13 +209,15 @@ class Alternatives(NamedTuple):
         (column,) = columns
         held = space.held[column]
         if isinstance(held, CategoricalDomain):
-            values = space.codes(column)
-            return cls(values[:, None], True, f"{_all(len(values))} values of the domain")
+            return cls._of_domain(space.codes(column))
         n_seen = len(np.unique(seen[~np.isnan(seen) & held.holds(seen)]))
         if n_seen > _LISTED and held.step is not None and held.last - held.first < most:
-            values = held.at(np.arange(held.first, held.last + 1))
-            return cls(_or_blank(values, held)[:, None], True, f"{_all(len(values))} values of the domain")
+            return cls._of_domain(_or_blank(held.at(np.arange(held.first, held.last + 1)), held))
         return cls._of_people(spread_numbers(space, column, most)[:, None], n_seen, most, "values")
+
+    @classmethod
+    def _of_domain(cls, values: FloatArray) -> Alternatives:
+        return cls(values[:, None], True, f"{_all(len(values))} values of the domain")
 
     @classmethod
     def _of_people(cls, values: FloatArray, n_seen: int, most: int, what: str) -> Alternatives:

@@ -284,8 +284,7 @@ def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> 
     at, times = {name: i for i, name in enumerate(names)}, Counter(names)
     places = np.full((len(table), 4), -1)
     for k, name in enumerate(_PEOPLE):
-        for r, value in enumerate(table[name]):
-            blank = pd.isna(value) or str(value).strip() == ""
+        for r, (value, blank) in enumerate(zip(table[name], _is_blank(table[name]), strict=True)):
             row, needed = table.index[r], k < 2 or compares[r]
             if blank != (not needed):
                 rule = "name a person" if needed else "be empty, as only comparisons have a second pair"
@@ -310,42 +309,36 @@ def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> 
 
 
 def _points(table: pd.DataFrame, kinds: Any) -> FloatArray:
-    points = np.zeros(len(table))
-    for r, (value, kind) in enumerate(zip(table["points"], kinds, strict=True)):
-        blank = pd.isna(value) or str(value).strip() == ""
-        if kind == CLOSER:
-            fits, rule = blank, "be empty, as a comparison has none"
-        else:
-            try:
-                points[r] = np.nan if blank or isinstance(value, bool) else float(value)
-            except (TypeError, ValueError):
-                points[r] = np.nan
-            fits, rule = 0 <= points[r] <= 100, "be a number from 0 to 100"
-        if not fits:
-            raise InvalidInputError(f"judgements: points of row {table.index[r]} must {rule}; got {short_repr(value)}.")
-    return points
+    compares, given = kinds == CLOSER, table["points"].astype(object)
+    truth = given.map(lambda value: isinstance(value, bool))
+    points = pd.to_numeric(given.where(~truth), errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    fits = np.where(compares, _is_blank(given), (points >= 0) & (points <= 100))
+    for r in np.flatnonzero(~fits)[:1]:
+        rule = "be empty, as a comparison has none" if compares[r] else "be a number from 0 to 100"
+        raise InvalidInputError(
+            f"judgements: points of row {table.index[r]} must {rule}; got {short_repr(given.iloc[r])}."
+        )
+    return np.where(compares, 0.0, points)
+
+
+def _is_blank(cells: pd.Series[Any]) -> BoolArray:
+    return np.array([pd.isna(cell) or not str(cell).strip() for cell in cells], dtype=bool)
 
 
 def _refuse_contradictions(answers: Answers, places: IntArray, *, repeated: bool) -> None:
     """Raise if a judge's answers about the same pair, or the same two pairs, exclude each other."""
-    seen: dict[Any, tuple[float, int]] = {}
-    compared: dict[Any, int] = {}
+    seen: dict[Any, int] = {}  # the strictest answer of each judge and kind about a pair, or two of them
     for r, (kind, judge) in enumerate(zip(answers.kinds, answers.judges, strict=True)):
         first, second = tuple(sorted(places[r, :2].tolist())), tuple(sorted(places[r, 2:].tolist()))
-        if kind == CLOSER:
-            other = compared.get((judge, second, first))
-            if other is not None and not repeated:
-                _refuse(answers, other, r)
-            compared.setdefault((judge, first, second), r)
-            continue
-        opposite = AT_LEAST if kind == AT_MOST else AT_MOST
-        other_end = seen.get((judge, first, opposite))
+        opposite = {AT_LEAST: AT_MOST, AT_MOST: AT_LEAST, CLOSER: CLOSER}[kind]
+        pairs, turned = ((first, second), (second, first)) if kind == CLOSER else (first, first)
+        other = seen.get((judge, opposite, turned))
         # Limits are t for "at most" and -t for "at least".
-        if other_end is not None and other_end[0] + answers.limits[r] < 0:
-            _refuse(answers, other_end[1], r)
-        known = seen.get((judge, first, kind))
-        if known is None or answers.limits[r] < known[0]:
-            seen[judge, first, kind] = (float(answers.limits[r]), r)
+        if other is not None and (answers.limits[other] + answers.limits[r] < 0 or (kind == CLOSER and not repeated)):
+            _refuse(answers, other, r)
+        known = seen.setdefault((judge, kind, pairs), r)
+        if answers.limits[r] < answers.limits[known]:
+            seen[judge, kind, pairs] = r
 
 
 def _refuse(answers: Answers, one: int, other: int) -> None:
