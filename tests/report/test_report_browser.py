@@ -83,7 +83,7 @@ PAIRS = "(weights) => report.people.map((a) => report.people.map((b) => compare(
 
 
 def every_kind(**weights):
-    """People and a metric with every kind of column: numbers, steps, gaps, categories, some hidden."""
+    """People and a metric with every kind of column: numbers, steps, gaps, codes, categories, groups, some hidden."""
     rng = np.random.default_rng(1)
     steps = pd.Categorical.from_codes(rng.integers(0, 3, 30), ["low", "middle", "high"], ordered=True)
     table = pd.DataFrame(
@@ -96,14 +96,18 @@ def every_kind(**weights):
             "word": rng.choice(["a", "b", None], 30),
             "flag": rng.random(30) < 0.5,
             "secret": rng.choice(["x", "y"], 30),
+            "bureau": rng.choice([-99.0, -98.0, 500.0, 620.0, 700.0, np.nan], 30),
+            "town": rng.choice(["n1", "n2", "s1", None], 30),
         }
     )
-    numeric = {"large": 3e-7, "small": 40.0, "steps": 0.07, "gaps": 0.11, "hidden": 0.0}
-    categorical = {"word": 0.2, "flag": 0.03, "secret": 0.0}
+    numeric = {"large": 3e-7, "small": 40.0, "steps": 0.07, "gaps": 0.11, "hidden": 0.0, "bureau": 0.001}
+    categorical = {"word": 0.2, "flag": 0.03, "secret": 0.0, "town": 0.3}
     metric = TableMetric(
         {name: weights.get(name, weight) for name, weight in numeric.items()},
         {name: weights.get(name, weight) for name, weight in categorical.items()},
-        missing={"gaps": 0.15},
+        missing={"gaps": 0.15, "bureau": 0.2},
+        special={"bureau": {-99: 0.3, -98: 0.1}},
+        groups={"town": {"groups": [["n1", "n2"]], "within": 0.25}},
     )
     return metric, metric.encode_rows(table)
 

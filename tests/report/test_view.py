@@ -286,3 +286,16 @@ def test_a_review_without_comparators_is_said_to_have_none():
     for other in (review, "review.csv"):
         with pytest.raises(InvalidInputError, match="review must be what review_files returned for these 3 people"):
             build_scores_report(TABLE[:3], AFTER[:3], METRIC, review=other)
+
+
+def test_special_codes_are_no_numbers_on_the_page():
+    metric = TableMetric({"score": 0.001}, missing={"score": 0.2}, special={"score": {-99: 0.3}}, units={"score": "$"})
+    people = metric.encode_rows(pd.DataFrame({"score": [500.0, -99, 700, np.nan, 600]}))
+    after = np.array([0.5, 0.1, 0.6, 0.5, 0.55])
+    data = ReportData("Loans", "yes", metric, people, after=after)
+    (column,) = prepare(data)["columns"]
+    assert [column.written(x) for x in people.rows[:, 0]] == ["$500", "-99", "$700", "missing", "$600"]
+    assert column.typical == np.std([500, 600, 700])
+    # The code is 0.3 away from every number and from a blank, so 0.4 and more are above their distance.
+    assert data.scan.n_above == {"after": 4}
+    assert "[special]" in render(data)

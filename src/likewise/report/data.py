@@ -336,6 +336,12 @@ class ReportData:
         return scan_pairs(self.people.rows, self.bound, self.shares, self.epsilon)
 
     @property
+    def mean_distance(self) -> float:
+        """Mean distance of two of the people, drawn at random."""
+        rows = self.people.rows
+        return float(self.bound.pairwise(rows, rows).mean()) if len(rows) else 0.0
+
+    @property
     def story(self) -> Story | None:
         """The two people of whom the page tells; None without pairs or scores."""
         return None if self.scan is None else self.scan.story
@@ -352,9 +358,4 @@ def check_table_metric(metric: Metric) -> None:
         raise InvalidTypeError(
             "A report needs a metric that takes tables, whose columns people can discuss; got "
             f"{metric!r}. Use TableMetric."
-        )
-    if metric.special:
-        raise InvalidInputError(
-            "A report computes distances without special codes; the metric has them for "
-            f"{', '.join(map(str, metric.special))}. Use the scorecard and `audit`, or make these codes blank."
         )

@@ -5,9 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any, cast
 
-import numpy as np
-
-from likewise.design.joint import Costs
 from likewise.metric_file import format_shapes
 from likewise.metrics.table import NEGLIGIBLE, TableMetric
 from likewise.metrics.units import Unit, number
@@ -66,11 +63,11 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "examples": [
             (column.name, column.one_point)
             for column in counting
-            if column.is_number and column.scale >= NEGLIGIBLE and not Unit.of(column.unit).one
+            if column.is_number and column.weight >= NEGLIGIBLE and not Unit.of(column.unit).one
         ][:3],
         "frontier": None
         if data.frontier is None
-        else charts.frontier_chart(data.frontier, _mean_distance(data), data.output_range),
+        else charts.frontier_chart(data.frontier, data.mean_distance, data.output_range),
         "pictures": {} if scan is None else charts.pictures(scan),
         "slack": 0.0 if scan is None else round(min(1.0, data.epsilon / scan.limit) * BINS, 2),
         "bins": BINS,
@@ -107,13 +104,6 @@ def _for_board(tables: list[tuple[str, list[dict[str, Any]]]]) -> list[tuple[str
             found.append((column, large))
             room -= len(large) + 1
     return found
-
-
-def _mean_distance(data: ReportData) -> float:
-    """Mean distance of two people drawn at random, by the report's metric."""
-    rows, columns = data.people.rows, data.bound
-    shares = np.full(len(rows), 1 / max(1, len(rows)))
-    return Costs.of(rows, shares, columns.is_number, columns.tables).mean_distance(columns)
 
 
 def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:

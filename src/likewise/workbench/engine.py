@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,14 @@ from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People, TableEncoder
 from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
+from likewise.pairs.model_outputs import as_shares
 from likewise.pairs.points import row_hashes
 from likewise.report.charts import shapes
+from likewise.report.pairs import differences
 from likewise.reveal.linear import least_missing_weight
 from likewise.scorecard.display import panels_of
 from likewise.selection.cross_validation import align_classes
-from likewise.workbench.figures import TITLES, PairSample, figures, output_gaps
+from likewise.workbench.figures import PairSample, figures, shown_scores
 from likewise.workbench.state import Sheet, Weights
 
 MAX_PEOPLE = 30_000
@@ -273,6 +275,12 @@ class Engine:
             return answers(model, people, "predict").astype(np.float64)
         return align_classes(answers(model, people, "predict_proba"), model.classes_, self.classes)
 
+    def shares(self, outputs: FloatArray) -> FloatArray:
+        """Outputs as they are compared: probabilities, or predictions as shares of the range, to which they are cut."""
+        if self.classes is not None:
+            return outputs
+        return np.clip(as_shares(outputs[:, None], self.problem.output_range), 0.0, 1.0)
+
     def constant(self, kept: Any, n: int) -> FloatArray:
         """The best constant of some people, for `n` others."""
         y = self.problem.y[kept]
@@ -363,21 +371,23 @@ class Engine:
 
     def _figures(self, sheet: Sheet, predictions: FloatArray) -> dict[str, Any]:
         """Figures of the card and of the references, on the same people."""
-        first = predictions if self.classes is None else predictions[:, 0]
-        measured = ~np.isnan(first)
+        measured = ~np.isnan(predictions.reshape(len(self.X), -1)[:, 0])
         references = self.known_references(sheet.locked)
         titled = {GUARANTEED: predictions} | {title: each.predictions for title, each in references.items()}
         today = self.scores_of_today(sheet)
         if self.problem.scores is not None and today is not None:
             titled[today[0]] = today[1]
-        constant = references[CONSTANT].predictions if references else self.constant(slice(None), len(first))
-        y = self.problem.y[measured]
-        rows = []
-        for title, each in titled.items():
-            found = figures(each[measured], constant[measured], y, self.classes, self.folds[measured])
-            rows.append({"title": title, "guarantee": title in (GUARANTEED, CONSTANT), **found})
+        y, folds = self.problem.y[measured], self.folds[measured]
+        rows = [
+            {
+                "title": title,
+                "guarantee": title in (GUARANTEED, CONSTANT),
+                **figures(each[measured], y, self.classes, folds),
+            }
+            for title, each in titled.items()
+        ]
         return {
-            "titles": TITLES[self.problem.task],
+            "titles": [score.title for score in shown_scores(self.classes)],
             "rows": rows,
             "n": int(measured.sum()),
             "of": len(measured),
@@ -416,7 +426,7 @@ class Engine:
         if today is None:
             return found
         title, outputs = today
-        gaps = output_gaps(outputs[self.pairs.a], outputs[self.pairs.b], self.problem.output_range)
+        gaps = differences(self.shares(outputs), self.pairs.a, self.pairs.b)
         excess = gaps - distances
         above = np.flatnonzero(excess > _TOLERANCE)
         worst = self.pairs.varied(above[np.argsort(-excess[above], kind="stable")], _WORST)
@@ -461,7 +471,7 @@ class Engine:
                 "loss": point.loss,
                 "loss_se": point.standard_error,
                 "best": point is best,
-                "set": self.weights_from(point.metric),
+                "set": self.weights_from(cast(TableMetric, point.metric).without_negligible(self.X).rounded()),
             }
             for point in frontier.points
         ]
