@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -454,7 +454,7 @@ class Engine:
                 "loss": point.loss,
                 "loss_se": point.standard_error,
                 "best": point is best,
-                "set": self.weights_from(point.metric),
+                "set": self.weights_from(cast(TableMetric, point.metric).without_negligible(self.X).rounded()),
             }
             for point in frontier.points
         ]
