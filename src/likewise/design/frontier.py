@@ -194,10 +194,10 @@ class MetricFrontier(Frozen):
     @property
     def weights(self) -> pd.DataFrame:
         """Weights of all columns, one row per point; those of blanks are called ``missing`` and the column."""
-        rows = []
-        for point in self.points:
-            blanks = {f"missing {name}": weight for name, weight in point.metric.missing.items()}
-            rows.append({**point.metric.by_column, **blanks})
+        rows = [
+            point.metric.by_column | {f"missing {name}": weight for name, weight in point.metric.missing.items()}
+            for point in self.points
+        ]
         return pd.DataFrame(rows, index=[point.mean_distance for point in self.points]).rename_axis("mean distance")
 
     @property
@@ -494,14 +494,9 @@ def _path(
                 advance(1)
 
         run_in_threads(work, [None, *folds], problem.model.n_jobs)
-        counted = np.isin(problem.folds, folds)
-        parts = whole.layout.parts
-        names = problem.people.encoder.names
-        penalties = {
-            names[part.column]: float(penalty)
-            for part, penalty in zip(parts, whole.objective.penalties, strict=True)
-            if part.column >= 0
-        }
+        counted, names = np.isin(problem.folds, folds), problem.people.encoder.names
+        of_parts = zip(whole.layout.parts, whole.objective.penalties.tolist(), strict=True)
+        penalties = {names[part.column]: penalty for part, penalty in of_parts if part.column >= 0}
         metrics = [problem.metric(whole.weights(optimum.v)) for optimum in optima]
         used = [k for k, metric in enumerate(metrics) if metric.bind(problem.people.encoder).matters.any()]
     if not used:

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 
 from likewise._parallel import threads_for
-from likewise._typing import FloatArray
 from likewise.ask import answers
 from likewise.design.joint import Weights
 from likewise.design.problem import DesignProblem, metric_of
 from likewise.exceptions import LikewiseError
-from likewise.inspection.baselines import Task, table_model
+from likewise.inspection.baselines import Task, proper_losses, table_model
 from likewise.metrics.base import Metric
 from likewise.metrics.table import TableMetric
 from likewise.reveal.linear import minimal_metric
@@ -58,7 +57,9 @@ def measure_references(
             weights = None if problem.weights is None else problem.weights[~out]
             with warnings.catch_warnings(), threads_for(shown.size):
                 warnings.simplefilter("ignore")
-                losses[out] = _losses(problem, _answers(fit(~out, weights), people[out], task), out)
+                model = fit(~out, weights)
+                given = answers(model, people[out], "predict_proba" if task == "classification" else "predict")
+            losses[out] = proper_losses(given, problem.y[out], getattr(model, "classes_", None))
         return problem.summary(losses, counted)
 
     found = {f"{kind} regression, no guarantee": Reference(*held_out(partial(fitted, kind), shown))}
@@ -85,15 +86,3 @@ def _own_metric(problem: DesignProblem, linear: Any, shown: pd.DataFrame) -> Met
     if isinstance(like, TableMetric):  # the linear model has one weight for all categories of a column
         like = like.with_params(groups={}, distances={})
     return metric_of(problem.people, Weights(np.array(columns), np.array(missing)), like)
-
-
-def _answers(model: Any, people: Any, task: str) -> FloatArray:
-    return answers(model, people, "predict_proba" if task == "classification" else "predict")
-
-
-def _losses(problem: DesignProblem, answers: FloatArray, out: Any) -> FloatArray:
-    """Brier score or squared error of each person."""
-    y = problem.y[out]
-    if not problem.model._classify:
-        return np.asarray((answers - y) ** 2)
-    return np.asarray(((answers - (y[:, None] == problem.model.classes_)) ** 2).sum(axis=1) / 2)
