@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise import _onnx
-from likewise._engine import kernel
 from likewise._fit_validation import seed_from
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
@@ -27,7 +26,7 @@ from likewise.kernel import rules
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.evidence import Layers
 from likewise.kernel.guarantee import Guarantee
-from likewise.kernel.links import LINK_CELLS, LINKS, from_unit_range, to_unit_range
+from likewise.kernel.links import LINKS, from_unit_range, to_unit_range
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.lipschitz.export import onnx_model
@@ -58,11 +57,10 @@ class LipschitzScorer(PlainScorer):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Outputs; nothing is drawn, so the intervals have width 0."""
-        scores = LINKS[self.link].unit * network_scores(self.layers, people.rows)
-        limits = self.output_range
-        mean = np.empty((len(people), 1 if limits else max(2, scores.shape[1])))
-        kernel("additive", self.link, LINK_CELLS * scores.size)(scores, mean)
-        return Estimate.certain(from_unit_range(mean, limits) if limits else mean)
+        link, scores = LINKS[self.link], network_scores(self.layers, people.rows)
+        if self.output_range:
+            return Estimate.certain(from_unit_range(np.clip(0.5 + scores, 0.0, 1.0), self.output_range))
+        return Estimate.certain(link.outputs(link.unit * scores))
 
     def visible(self, people: People) -> FloatArray:
         """Numbers in units of the metric, clipped to the training range, and codes of known categories."""
