@@ -222,12 +222,12 @@ class ConstantClassifier(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
+    def learn(self, data, metric):
         return Constant(promised_guarantee(metric, Bound(), "exact", "It is a constant."))
 
 
 class FailingClassifier(ConstantClassifier):
-    def learn(self, people, y, weights, metric):
+    def learn(self, data, metric):
         self.half_done_ = True
         raise RuntimeError("no")
 

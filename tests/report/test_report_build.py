@@ -70,8 +70,8 @@ class ShareClassifier(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
-        share = np.array([(y == label).mean() for label in self.classes_])
+    def learn(self, data, metric):
+        share = np.array([(data.y == label).mean() for label in self.classes_])
         return ShareScorer(promise(metric, Bound(), "exact", "Everybody gets the same."), share)
 
 
@@ -163,9 +163,9 @@ def test_nobody_is_measured_by_a_model_that_has_learned_from_them():
     seen = []
 
     class Spy(ShareClassifier):
-        def learn(self, people, y, weights, metric):
-            seen.append(set(people.table.index))
-            return super().learn(people, y, weights, metric)
+        def learn(self, data, metric):
+            seen.append(set(data.people.table.index))
+            return super().learn(data, metric)
 
     data = build_report(Spy(METRIC).fit(X, y), X, y)
     for fold, learned in zip(data.cost.comparison.folds, seen[1:4], strict=True):
