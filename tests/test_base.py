@@ -202,7 +202,7 @@ def test_outcomes_of_tables_are_checked(y, message):
 
 def test_nothing_fitted_is_there_before_fit():
     model = SmoothedClassifier(DecisionTreeClassifier())
-    for name in ("guarantee_", "estimator_", "noise_", "n_draws_"):
+    for name in ("guarantee_", "estimator_", "noise_"):
         with pytest.raises(NotFittedError):
             getattr(model, name)
 

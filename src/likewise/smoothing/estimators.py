@@ -128,11 +128,6 @@ class _Smoothed(WrapsEstimator):
         check_fitted(self)
         return self.scorer_.perturbation.noise
 
-    @property
-    def n_draws_(self) -> int:
-        """Evaluations of the inner model per person, at most."""
-        return self.guarantee_.n_draws
-
     def with_metric(self, metric: Metric) -> Self:
         """Return an unfitted estimator like this one, for another metric; a fitted inner model is kept."""
         other = super().with_metric(metric)
@@ -272,7 +267,6 @@ class SmoothedClassifier(_Smoothed, ConstrainedClassifier):
     guarantee_ : Guarantee
     estimator_ : the fitted inner model
     noise_ : Noise
-    n_draws_ : int
     classes_ : ndarray of shape (n_classes,)
     n_features_in_, feature_names_in_ : as in scikit-learn
 
@@ -355,7 +349,7 @@ class SmoothedRegressor(_Smoothed, ConstrainedRegressor):
     Attributes
     ----------
     output_range_ : tuple of float
-    guarantee_, estimator_, noise_, n_draws_, n_features_in_, feature_names_in_ : as for `SmoothedClassifier`
+    guarantee_, estimator_, noise_, n_features_in_, feature_names_in_ : as for `SmoothedClassifier`
 
     Notes
     -----
