@@ -205,16 +205,6 @@ def test_json_is_one_document(work):
     assert facts["metric_file"] == "j.toml"
 
 
-def test_decisions_need_a_key(work):
-    (work / "key").write_bytes(os.urandom(32))
-    (work / "short").write_bytes(b"abc")
-    done = run(work, "score model.skops loans.csv --decide --key-file key --out decided.parquet")
-    assert done.exit_code == 0
-    assert set(pd.read_parquet(work / "decided.parquet")["decision"]) <= {"yes", "no"}
-    assert "go together" in run(work, "score model.skops loans.csv --decide").output
-    assert "at least 16 bytes" in run(work, "score model.skops loans.csv --decide --key-file short").output
-
-
 def test_the_same_seed_gives_the_same_model(work):
     for name in ("a", "b"):
         run(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from likewise.cli import design as designing
+from likewise.cli import console
 from likewise.metric_file import read_metric_file
 from shell import LOANS, run
 
@@ -65,7 +65,7 @@ def test_a_mean_distance_that_is_asked_for_is_chosen(place):
 
 
 def test_a_person_at_a_terminal_is_asked_once_which_columns_are_protected(place, monkeypatch):
-    monkeypatch.setattr(designing, "_is_terminal", lambda: True)
+    monkeypatch.setattr(console, "is_terminal", lambda: True)
     done = design(place, given="race\n")
     assert done.exit_code == 0, done.output
     assert "protected by law, and must not matter (candidates by their names: race)?" in done.output
@@ -78,7 +78,7 @@ def test_a_person_at_a_terminal_is_asked_once_which_columns_are_protected(place,
 
 
 def test_an_empty_answer_is_recorded_too(place, monkeypatch):
-    monkeypatch.setattr(designing, "_is_terminal", lambda: True)
+    monkeypatch.setattr(console, "is_terminal", lambda: True)
     assert design(place, given="\n").exit_code == 0
     assert read_metric_file(place / "metric.toml").how.endswith("a person named: none.")
 
@@ -109,13 +109,6 @@ def test_what_people_wrote_is_replaced_with_a_copy_and_a_diff_only(place):
     assert "-race = 0.1" in done.output
 
 
-def test_metric_by_design_is_the_same(place):
-    assert run(place, "design loans.csv --target approved --id id --protected race --out a.toml").exit_code == 0
-    done = run(place, "metric loans.csv --target approved --id id --by design --zero race --out b.toml")
-    assert done.exit_code == 0, done.output
-    assert (place / "a.toml").read_text() == (place / "b.toml").read_text()
-
-
 def test_a_regression_has_its_range_in_the_file(place):
     LOANS.assign(premium=LOANS.income / 10 + np.arange(150) / 7).to_csv(place / "premiums.csv", index=False)
     words = f"design premiums.csv --target premium --id id --drop approved --protected race --range 0 2000 {FEW}"
@@ -134,8 +127,6 @@ def test_a_regression_has_its_range_in_the_file(place):
         ("design loans.csv --target constant", "nothing to learn"),
         ("design loans.csv --target approved --range 0 1", "--range is for a regression"),
         (f"design loans.csv --target approved --mean-distance 900 {FEW}", "mean_distance must be between"),
-        ("metric loans.csv --target approved --by design --scale 2", "--scale is for --by model"),
-        ("metric loans.csv --target approved --by design --order race=a,b", "--order is for a metric revealed"),
         ("metric loans.csv --judgements answers.csv --order race=a,b", "--order is for a metric revealed"),
     ],
 )

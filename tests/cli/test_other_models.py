@@ -193,15 +193,6 @@ def test_a_table_with_another_number_of_columns_is_refused_in_one_line(files):
     assert f"short.csv has 1: ['{numbers[0]}']. Add the missing ones." in said
 
 
-def test_audit_review_is_the_review(files):
-    words = ["loans.csv", "--decisions", "approved", "--higher", "income", "--id", "id"]
-    assert told("audit", *words, "--review") == told("review", *words)
-    assert "comes with --review" in run("audit", *words, code=2).stderr
-    assert "Give --decisions" in run("audit", "loans.csv", "--review", "--higher", "income", code=2).stderr
-    both = run("audit", *words, "--review", "--scores", "score", code=2)
-    assert "leave out --model and --scores" in both.stderr
-
-
 def test_a_report_on_scores_alone_leaves_out_what_cannot_be_said(files):
     run("report", "loans.csv", "--scores", "score", "--metric", "metric.toml", "--id", "id", "--out", "scores.html")
     page = Path("scores.html").read_text(encoding="utf-8")

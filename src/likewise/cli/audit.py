@@ -14,7 +14,6 @@ from likewise._validation import counted
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Output, command, facts_of, name_people, rows_are
 from likewise.cli.models import Examined, answers_of, direction_of, examines
-from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.cli.sources import PeopleSource, reads_people
 from likewise.exceptions import InvalidInputError
 
@@ -36,9 +35,7 @@ if TYPE_CHECKING:
     "the unit of other scores.",
 )
 @click.option("--groups", is_flag=True, help="Also say who has the better scores, in the columns of weight 0.")
-@click.option("--review", "is_review", is_flag=True, help="Compare the files of denied and approved people instead.")
-@reviews("--review-groups")
-@options.writes("Write the worst pairs, or all files with their comparators, as CSV.")
+@options.writes("Write the worst pairs as CSV.")
 @options.cluster
 @command
 @reads_people
@@ -49,8 +46,6 @@ def audit(
     worst: int,
     max_excess: float | None,
     groups: bool,
-    is_review: bool,
-    review: ReviewOptions,
     to: Destination,
     cluster: str | None,
 ) -> None:
@@ -69,15 +64,6 @@ def audit(
     from likewise.pairs.model_outputs import OutputLabels
 
     scores, model_name = source.scores, examined.model_name
-    if is_review:
-        if model_name is not None or scores is not None:
-            raise InvalidInputError("--review compares decisions, not scores: leave out --model and --scores.")
-        compare_files(echo, source, review, examined.metric_file, worst, to)
-        return
-    if review.is_given:
-        raise InvalidInputError(
-            "--decisions, and what goes with it, comes with --review. To audit scores, name their column with --scores."
-        )
     if model_name is None and scores is None:
         raise InvalidInputError("Give --model or --scores (a column of the table), or both.")
     if model_name is None and examined.metric_file is None:

@@ -317,6 +317,17 @@ def range_for_metric(data: Dataset, option: Range | None) -> Range | None:
     return option
 
 
+def range_of_scores(data: Dataset, option: Range | None) -> Range | None:
+    """The range of given scores: --range, or None for probabilities."""
+    low, high = data.y.min(), data.y.max()
+    if option is None and (low < 0 or high > 1):
+        raise InvalidInputError(
+            f"--scores must be probabilities, between 0 and 1; got {low:g} to {high:g}. For other scores give --range "
+            "LOWEST HIGHEST."
+        )
+    return option
+
+
 def _check_order(option: Range | None) -> None:
     if option is not None and not option[0] < option[1]:
         raise InvalidInputError(f"--range must be two numbers, the lowest first; got {option[0]:g} {option[1]:g}.")

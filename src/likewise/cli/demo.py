@@ -105,7 +105,7 @@ def _run(echo: Output, out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     point = frontier.best()
     echo_frontier(echo, frontier, point)
     units = {name: unit for name, unit in bunch.units.items() if unit != "category"}
-    file = designed_file(frontier, point, units, f"Protected: {', '.join(_PROTECTED)}.").rounded()
+    file = designed_file(frontier, point, units, f"Protected: {', '.join(_PROTECTED)}.").rounded(X[~apart])
     metric: Any = file.metric
     file = replace(file, **origin_of(X[~apart], metric.columns, 0.5, **_DESIGN))
     X, y = X[apart], y[apart]

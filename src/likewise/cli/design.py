@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Output, command, next_command
-from likewise.cli.console import is_terminal as _is_terminal
 from likewise.cli.sources import DesignSource, makes_metric
 from likewise.exceptions import FileError
 
 if TYPE_CHECKING:
-    from likewise.cli.dataset import Dataset
-    from likewise.cli.seen_people import MadeAgain
     from likewise.design.frontier import FrontierPoint, MetricFrontier
     from likewise.design.references import Reference
     from likewise.metric_file import MetricFile
@@ -51,7 +47,18 @@ CHOSEN = "chosen"
 @options.writes(default="metric.toml")
 @command
 @makes_metric(needs_target=True)
-def design(echo: Output, source: DesignSource, to: Destination, **parameters: Any) -> None:
+def design(
+    echo: Output,
+    source: DesignSource,
+    protected: tuple[str, ...],
+    mean_distance: float | None,
+    points: int,
+    folds: int,
+    holdout: float,
+    exact: bool,
+    with_report: bool,
+    to: Destination,
+) -> None:
     """Design a metric together with the scorecard within it.
 
     Metrics from strict to loose are designed, and each is measured on held-out people, beside a constant, the linear
@@ -68,36 +75,16 @@ def design(echo: Output, source: DesignSource, to: Destination, **parameters: An
 
     Example: likewise design loans.csv --target approved --protected race,sex --out metric.toml
     """
-    design_file(echo, source, to, **parameters)
-
-
-def design_file(
-    echo: Output,
-    source: DesignSource,
-    to: Destination,
-    *,
-    protected: Sequence[str],
-    points: int = 10,
-    folds: int = 5,
-    mean_distance: float | None = None,
-    holdout: float = 0.0,
-    with_report: bool = False,
-    exact: bool = False,
-) -> None:
-    """Design a metric and write its file."""
     from likewise import design_metric
     from likewise._optional import need
     from likewise.cli.category_shapes import GivenShapes
-    from likewise.cli.dataset import drop_names
-    from likewise.cli.doubtful import note_doubtful
-    from likewise.cli.metric import count_units, echo_distances, echo_kept
-    from likewise.cli.metric_commands import echo_weights, in_round_numbers, replacing
+    from likewise.cli.metric_commands import in_round_numbers
+    from likewise.cli.new_metric import Replaced, count_units, echo_distances, echo_weights, write_made
+    from likewise.cli.report import write_report
     from likewise.cli.seen_people import Unseen, check_apart, kept_apart, origin_of
-    from likewise.cli.table_io import hinted
+    from likewise.cli.table_io import hinted, named
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import unused_path
-    from likewise.metric_edits import metric_at, read_comments
-    from likewise.metric_file import write_metric
 
     out = to.path
     page = out.with_suffix(".html") if with_report else None
@@ -105,15 +92,12 @@ def design_file(
     if page is not None:
         need("jinja2", "A report")  # before the design, which takes longest
         replace(to, out=page).check(source.table, out)
-    before = metric_at(out)
+    before = Replaced.at(out)
     data = source.load(echo)
-    shapes = GivenShapes.of(None if before is None else before.metric, data.X, {})
-    X = shapes.applied_to(data.X)
-    named = (*source.categorical, *protected, *shapes.columns, *(() if before is None else before.protected))
-    X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
+    shapes = GivenShapes.of(None if before.file is None else before.file.metric, data.X, {})
+    X = source.described(echo, data.X, shapes, (*protected, *before.protected))
     data = replace(data, X=X)
-    note_doubtful(X, echo.note)
-    kept = [] if before is None else [name for name in before.protected if name in X.columns]
+    kept = [name for name in before.protected if name in X.columns]
     unseen = kept_apart(X, holdout)
     if holdout:
         check_apart(data.y, unseen, holdout, classify=data.is_classification)
@@ -136,19 +120,17 @@ def design_file(
     point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
     designed: Any = point.metric.with_params(order=shapes.order)
     metric = source.with_codes(designed)
-    words = None if before is None else read_comments(out)
-    kept_units = echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)
+    kept_units = before.units_in(echo, metric, [name for name in kept if name in hidden])
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
     file = designed_file(
         frontier, point, units, asked + source.codes_said, data.output_range, chosen=mean_distance is None
     )
     made = {"n_points": points, "cv": folds, "mean_distance": mean_distance}
     file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout, **made))
-    file = replace(file, favourable=source.favourable_of(echo, data, before))
+    file = replace(file, favourable=source.favourable_of(echo, data, before.file))
     if not exact:
         file = in_round_numbers(echo, file, seen)
-    with replacing(echo, out):
-        write_metric(file, out, words=words)
+    write_made(echo, file, out, before.words)
     echo(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
     echo_frontier(echo, frontier, point)
     echo("")
@@ -172,44 +154,26 @@ def design_file(
         data = replace(data, X=source.without_codes(X))  # the card was designed with blanks for special codes
         about = replace(data, X=data.X[unseen], y=data.y[unseen]) if holdout else data
         made_by = Unseen.find(file, about.X, out, "likewise design").made_by
-        about_it = replace(point, metric=file.metric)
-        _write_page(echo, frontier, about_it, about, source, page, seen=not holdout, made_by=made_by)
+        write_report(
+            replace(point, metric=file.metric).card,
+            about.X,
+            about.y,
+            page,
+            frontier=frontier,
+            seen=not holdout,
+            made_by=made_by,
+            outcome=None if data.is_classification else source.target,
+            verbose=not echo.as_json,
+            model_name="the designed scorecard",
+            source=named(source.table),
+        )
+        echo(f"Wrote {page}", report_file=str(page))
     same = [hinted(source.table), "--target", source.target, "--metric", out]
     echo.finish(
         f"edit {out}, then",
         next_command("enforce", *same, "--method", "additive", "--out", unused_path("model.skops")),
         next_command("compare", *same),
     )
-
-
-def _write_page(
-    echo: Output,
-    frontier: MetricFrontier,
-    point: FrontierPoint,
-    data: Dataset,
-    source: DesignSource,
-    page: Path,
-    *,
-    seen: bool,
-    made_by: MadeAgain | None,
-) -> None:
-    from likewise.cli.report import write_report
-    from likewise.cli.table_io import named
-
-    write_report(
-        point.card,
-        data.X,
-        data.y,
-        page,
-        frontier=frontier,
-        seen=seen,
-        made_by=made_by,
-        outcome=None if data.is_classification else source.target,
-        verbose=not echo.as_json,
-        model_name="the designed scorecard",
-        source=named(source.table),
-    )
-    echo(f"Wrote {page}", report_file=str(page))
 
 
 # -- which columns are protected --------------------------------------------------------------------------------------
@@ -222,13 +186,12 @@ def _protected_columns(
     from likewise.cli.doubtful import protected_candidates
 
     if given:
-        named = _split(",".join(given), columns, "--protected")
-        hidden = list(dict.fromkeys([*named, *kept]))
+        hidden = list(dict.fromkeys([*_split(",".join(given), columns, "--protected"), *kept]))
         return hidden, _sentence("Named as protected", hidden)
     if kept:
         return list(kept), _sentence("Protected in the replaced file", kept)
     candidates = protected_candidates(columns)
-    if echo.as_json or not _is_terminal():
+    if echo.as_json or not options.is_terminal():
         hint = f" Candidates by their names: {', '.join(candidates)}." if candidates else ""
         echo.note(f"No column is protected, since --protected was not given.{hint}")
         return [], "Nobody was asked which columns are protected by law; none is."
@@ -261,16 +224,6 @@ def _split(text: str, columns: Sequence[str], what: str) -> list[str]:
 # -- what was found ---------------------------------------------------------------------------------------------------
 
 
-def _how(frontier: MetricFrontier, point: FrontierPoint, *, chosen: bool) -> str:
-    """Where a designed metric comes from, for its file."""
-    why = "the strictest within one standard error of the smallest loss" if chosen else "the mean distance was given"
-    return (
-        f"Designed together with a scorecard, from {frontier.n_people:,} people: mean distance "
-        f"{point.mean_distance:.3g}, {frontier.loss_name} {point.loss:.4g} ± {point.standard_error:.2g} on held-out "
-        f"people ({why})."
-    )
-
-
 def designed_file(
     frontier: MetricFrontier,
     point: FrontierPoint,
@@ -284,10 +237,13 @@ def designed_file(
     from likewise.metric_file import MetricFile, today
 
     metric: Any = point.metric
+    why = "the strictest within one standard error of the smallest loss" if chosen else "the mean distance was given"
     return MetricFile(
         metric.with_params(units=units),
         output_range,
-        f"{_how(frontier, point, chosen=chosen)} {asked}",
+        f"Designed together with a scorecard, from {frontier.n_people:,} people: mean distance "
+        f"{point.mean_distance:.3g}, {frontier.loss_name} {point.loss:.4g} ± {point.standard_error:.2g} on held-out "
+        f"people ({why}). {asked}",
         protected=frontier.protected,
         not_used=tuple(name for name in metric.hidden if name not in frontier.protected),
         as_written=True,

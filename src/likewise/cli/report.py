@@ -162,7 +162,7 @@ def _origin_of(model: Any, X: pd.DataFrame) -> tuple[Any, bool | None]:
 
 
 @options.new_command()
-@reviews("--groups")
+@reviews
 @options.writes(default="report.html")
 @command
 @as_one(

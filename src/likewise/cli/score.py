@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from likewise.decisions.costs import DecisionCosts
     from likewise.decisions.round_record import RoundRecord
 
-_key_file = click.option(
-    "--key-file", type=options.FILE, help="Secret key, 16 bytes or more; whoever has it can predict the decisions."
-)
 _NEAR = 0.05  # distance of the pairs that are counted beside a round of decisions
 
 
@@ -34,13 +31,6 @@ _NEAR = 0.05  # distance of the pairs that are counted beside a round of decisio
 @click.argument("table", type=options.FILE)
 @options.writes("Parquet or CSV; - is standard output.", default="scores.parquet")
 @click.option("--intervals", is_flag=True, help="Add intervals of the exact scores and certified distances.")
-@click.option(
-    "--decide",
-    is_flag=True,
-    help="Add a decision, drawn from the probabilities by a secret key and the row; needs --key-file. An edited row is "
-    "a new draw: decide once per person.",
-)
-@_key_file
 @command
 @options.scores_in_batches("scores")
 def score(
@@ -49,8 +39,6 @@ def score(
     table: Path,
     to: Destination,
     intervals: bool,
-    decide: bool,
-    key_file: Path | None,
     batching: Batching,
 ) -> None:
     """Score the people in a table of any size. An interrupted run can be resumed by the same command.
@@ -67,13 +55,10 @@ def score(
     echo.to_stderr = is_standard(out)
     if echo.to_stderr and echo.as_json:
         raise InvalidInputError("--json and --out - cannot both write to standard output. Give a file as --out.")
-    if decide != (key_file is not None):
-        raise InvalidInputError("--decide and --key-file go together: decisions are drawn with a secret key.")
-    key = read_key(key_file) if key_file else None
     load_model(model)  # refuse a bad file before any work
     if not is_standard(out):
-        to.check(model, table, key_file)
-    job = ScoringJob(model.read_bytes(), intervals, key)
+        to.check(model, table)
+    job = ScoringJob(model.read_bytes(), intervals)
     with _standard_streams(table, out) as (source, target):
         n = score_file(job, source, target, **vars(batching), verbose=not echo.as_json, note=echo.note)
     written = "" if echo.to_stderr else f"\nWrote {out}"
@@ -127,7 +112,9 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 @click.argument("model", type=options.FILE, required=False)
 @click.argument("table", type=options.FILE, required=False)
 @click.option("--round", "round_name", help="Name of the round, such as 2026-11-17: everybody in it shares one draw.")
-@_key_file
+@click.option(
+    "--key-file", type=options.FILE, help="Secret key, 16 bytes or more; whoever has it can predict the decisions."
+)
 @options.has_band()
 @options.writes("CSV or Parquet; the record of the round is written beside it.", default="decisions.csv")
 @click.option("--commit", is_flag=True, help="Print the commitments to publish before the round, and decide nothing.")

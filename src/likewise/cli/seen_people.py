@@ -85,7 +85,7 @@ class MadeAgain:
         worth = {name: metric.missing.get(name) or 1.0 for name in old.special if name in metric.numeric}
         special = {name: dict.fromkeys(old.special[name], weight) for name, weight in worth.items()}
         metric = metric.with_params(order=shapes.order, special=special)
-        return (metric.rounded() if rounded else metric).scaled(file.scaled_by)
+        return (metric.without_negligible(people).rounded() if rounded else metric).scaled(file.scaled_by)
 
     def scaled(self, factor: float) -> MadeAgain:
         """The same for the metric scaled."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,7 @@ from likewise.exceptions import FileError, InvalidInputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from likewise.cli.category_shapes import GivenShapes
     from likewise.cli.dataset import Dataset, Range, Task
     from likewise.metric_file import MetricFile
     from likewise.metrics.table import TableMetric
@@ -288,13 +290,27 @@ class DesignSource:
         """The table, without the target."""
         return PeopleSource(self.table, self.id_column, self.dialect, self.categorical, self.drop)
 
-    def load(self, echo: Output) -> Dataset:
-        """Read people, outcomes and, for a regression, the output range."""
-        from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
+    def load(
+        self, echo: Output, *, scores: str | None = None, orders: Mapping[str, Sequence[str]] = MappingProxyType({})
+    ) -> Dataset:
+        """Read people and outcomes, or else a column of scores, and the range of a regression."""
+        from likewise.cli.dataset import drop_empty_columns, range_for_metric, range_of_scores, read_dataset
 
-        data = read_dataset(self.people, str(self.target), echo.note, task=self.task)
-        limits = range_for_metric(data, self.output_range)
-        return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=limits)
+        task = self.task if scores is None else "regression"
+        data = read_dataset(self.people, scores or str(self.target), echo.note, task=task, orders=orders)
+        find_range = range_for_metric if scores is None else range_of_scores
+        return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=find_range(data, self.output_range))
+
+    def described(self, echo: Output, X: pd.DataFrame, shapes: GivenShapes, named: Sequence[str]) -> pd.DataFrame:
+        """People with the shapes of categories; without columns of names, but for those `named` somewhere."""
+        from likewise.cli.dataset import drop_names
+        from likewise.cli.doubtful import note_doubtful
+        from likewise.inspection.baselines import categorical_columns
+
+        X, named = shapes.applied_to(X), (*self.categorical, *shapes.columns, *named)
+        X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
+        note_doubtful(X, echo.note)
+        return X
 
     def note_telling(self, echo: Output, data: Dataset, protected: Sequence[str], out: Path) -> None:
         """Name columns that tell the outcome or what is protected, and the command that leaves them out."""

@@ -10,9 +10,8 @@ import pandas as pd
 
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.kernel.columns import UNSEEN
-from likewise.pairs.model_outputs import as_shares
+from likewise.report.pairs import differences
 from likewise.workbench.engine import BOOSTING, GUARANTEED, Engine
-from likewise.workbench.figures import output_gaps
 from likewise.workbench.judging import shown
 from likewise.workbench.state import Sheet
 
@@ -95,9 +94,6 @@ def _frame(engine: Engine, values: Any) -> pd.DataFrame:
 def _scores(engine: Engine, model: Any, frame: pd.DataFrame) -> dict[str, Any]:
     """Chances of the class that is shown, or predictions as shares of the range; and how far apart all outputs are."""
     outputs = engine.constant(slice(None), len(frame)) if model is None else engine.outputs(model, frame)
-    gap = float(output_gaps(outputs[:1], outputs[1:], engine.problem.output_range)[0])
-    if engine.classes is None:
-        shares = np.clip(as_shares(outputs, engine.problem.output_range), 0.0, 1.0)
-    else:
-        shares = outputs[:, list(engine.classes).index(engine.favourable)]
-    return {"values": shares.tolist(), "gap": gap}
+    shares = engine.shares(outputs)
+    shown = 0 if engine.classes is None else list(engine.classes).index(engine.favourable)
+    return {"values": shares[:, shown].tolist(), "gap": float(differences(shares, np.array([0]), np.array([1]))[0])}

@@ -128,7 +128,7 @@ function panel(shape, shapes) {
       svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { width: 240, height: 100 }))),
       shapes.ticks.map(([y, label]) => [svg("line", { class: "grid", x1: 0, x2: 240, y1: y, y2: y }), svg("text", { x: -6, y: y + 4, "text-anchor": "end" }, label)]),
       svg("g", { "clip-path": "url(#" + clip + ")" }, drawn),
-      shape.fan && shape.missing ? [svg("path", { class: "absent", d: "M240 " + (shape.missing[0] - 4) + "l4 4l-4 4l-4 -4z" }), svg("text", { class: "missing", x: 232, y: Math.min(Math.max(shape.missing[0] - 6, 10), 96), "text-anchor": "end" }, "missing")] : null,
+      (shape.states || []).map(([name, y, said]) => [svg("path", { class: "absent", d: "M240 " + (y - 4) + "l4 4l-4 4l-4 -4z" }), svg("text", { class: "missing", x: 232, y: Math.min(Math.max(y - 6, 10), 96), "text-anchor": "end" }, name + ": " + said)]),
       shape.fan ? [svg("text", { x: 0, y: 116 }, shape.ends[0]), svg("text", { x: 240, y: 116, "text-anchor": "end" }, shape.ends[1])] : null),
     shape.levels.length ? el("p", { class: "small levels data" }, shape.levels.join(" · ")) : null);
 }
