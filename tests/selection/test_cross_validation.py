@@ -8,10 +8,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from likewise import FunctionMetric, WeightedLp, compare
 from likewise.base import ConstrainedClassifier
+from likewise.inspection.baselines import proper_losses
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.selection import cross_validation as holdout
-from likewise.selection.cross_validation import compute_scores, proper_losses
+from likewise.selection.cross_validation import compute_scores
 from likewise.selection.methods import _task_of
 from promised import Promised, promise
 

@@ -224,7 +224,7 @@ def _echo_effect(echo: Output, found: Effect, verbose: bool) -> None:
     elif found.proven is not None:
         more = "" if found.proven - found.found <= found.rounding else f" than {found.labels.at_most(found.proven)}"
         text = f"Proven: {pairs} differ by more{more}. {found.standing}."
-        if found.stopped and not found.meets:
+        if found.proof.stopped and not found.meets:
             text += f" Raise {'--boxes' if 'box' in found.limit else '--seconds'}."
     else:
         text = f"No upper bound is proven. {found.standing}."

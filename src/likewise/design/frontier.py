@@ -110,10 +110,10 @@ class MetricFrontier(Frozen):
     @property
     def weights(self) -> pd.DataFrame:
         """Weights of all columns, one row per point; those of blanks are called ``missing`` and the column."""
-        rows = []
-        for point in self.points:
-            blanks = {f"missing {name}": weight for name, weight in point.metric.missing.items()}
-            rows.append({**point.metric.by_column, **blanks})
+        rows = [
+            point.metric.by_column | {f"missing {name}": weight for name, weight in point.metric.missing.items()}
+            for point in self.points
+        ]
         return pd.DataFrame(rows, index=[point.mean_distance for point in self.points]).rename_axis("mean distance")
 
     def best(self) -> FrontierPoint:
@@ -127,10 +127,10 @@ class MetricFrontier(Frozen):
         if best.mean_distance >= 1:
             problem = (
                 f"The metric that is as good as the best has a mean distance of {best.mean_distance:.3g}; from a "
-                "distance of 1 on, a guarantee allows any difference"
+                "distance of 1 on, a guarantee allows any difference. "
             )
             warn_vacuous(
-                f"{problem}. Choose a stricter point: at(mean_distance=0.5).", f"{problem}. Give --mean-distance 0.5."
+                f"{problem}Choose a stricter point: at(mean_distance=0.5).", f"{problem}Give --mean-distance 0.5."
             )
         return best
 
@@ -170,11 +170,8 @@ class MetricFrontier(Frozen):
         low = self.points[after - 1]
         share = (mean_distance - low.mean_distance) / (high.mean_distance - low.mean_distance)
         metric = _between(low.metric, high.metric, share)
-
-        def mixed(name: str) -> float:
-            return float((1 - share) * getattr(low, name) + share * getattr(high, name))
-
-        numbers = {name: mixed(name) for name in ("loss", "standard_error", "training_objective", "price")}
+        names = ("loss", "standard_error", "training_objective", "price")
+        numbers = {name: float((1 - share) * getattr(low, name) + share * getattr(high, name)) for name in names}
         return FrontierPoint(metric, float(mean_distance), **numbers, _fit=low._fit)
 
     def __repr__(self) -> str:
@@ -340,14 +337,9 @@ def _path(
                 advance(1)
 
         run_in_threads(work, [None, *folds], problem.model.n_jobs)
-        counted = np.isin(problem.folds, folds)
-        parts = whole.layout.parts
-        names = problem.people.encoder.names
-        penalties = {
-            names[part.column]: float(penalty)
-            for part, penalty in zip(parts, whole.objective.penalties, strict=True)
-            if part.column >= 0
-        }
+        counted, names = np.isin(problem.folds, folds), problem.people.encoder.names
+        of_parts = zip(whole.layout.parts, whole.objective.penalties.tolist(), strict=True)
+        penalties = {names[part.column]: penalty for part, penalty in of_parts if part.column >= 0}
         fit, points = partial(problem.fit, penalties=penalties), []
         for price, optimum, losses in zip(prices.tolist(), optima, held_out, strict=True):
             metric = problem.metric(whole.weights(optimum.v))

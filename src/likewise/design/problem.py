@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from likewise._fit_validation import check_sample_weight
 from likewise._guarantee_warnings import VacuousGuaranteeWarning
@@ -23,6 +23,7 @@ from likewise.additive.objective import Objective
 from likewise.additive.solver import choose_penalties
 from likewise.design.joint import Costs, JointProblem, WeightBounds, Weights
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.inspection.baselines import proper_losses
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
@@ -116,10 +117,10 @@ class DesignProblem:
         """Brier score or squared error of each person, from scores of shape (n_functions, n_samples)."""
         if not self.model._classify:
             low, high = self.model.output_range_
-            return np.asarray((low + (high - low) * np.clip(0.5 + scores[0], 0, 1) - self.y) ** 2)
-        if len(scores) == 1:
-            return np.asarray((expit(scores[0]) - (self.y == self.model.classes_[1])) ** 2)
-        return np.asarray(((softmax(scores, axis=0) - (self.model.classes_[:, None] == self.y)) ** 2).sum(axis=0) / 2)
+            return proper_losses(low + (high - low) * np.clip(0.5 + scores[0], 0, 1), self.y, None)
+        if len(scores) == 1:  # log-odds of the second class
+            scores = np.concatenate([np.zeros_like(scores), scores])
+        return proper_losses(softmax(scores, axis=0).T, self.y, self.model.classes_)
 
     def summary(self, losses: FloatArray, counted: npt.NDArray[np.bool_]) -> tuple[float, float]:
         """Mean of held-out losses, and its standard error."""
@@ -187,9 +188,7 @@ def widest_metric(people: People, bounds: WeightBounds, hidden: list[Any], shape
             "protected must leave a column that may matter: with all of them protected or fixed at 0, only a constant "
             "satisfies the metric."
         )
-    with np.errstate(invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any number
-        ranges = np.nanmax(people.rows, axis=0) - np.nanmin(people.rows, axis=0)
+    ranges = np.fmax.reduce(people.rows, axis=0) - np.fmin.reduce(people.rows, axis=0)  # NaN without any number
     wide = np.where(people.encoder.is_number, 1e6 / np.where(ranges > 0, ranges, 1.0), 1.0)
     missing = np.where(np.isnan(people.rows).any(axis=0), 1.0, np.nan)
     weights = Weights(np.where(free, wide, 0.0), missing)
@@ -231,21 +230,20 @@ def read_bounds(
     low = _read("lower", lower, names, np.zeros(len(names)))
     high = _read("upper", upper, names, np.where(is_number, np.inf, 1.0))
     set_to = _read("fixed", fixed, names, np.full(len(names), np.nan))
-    for i, name in enumerate(names):
-        if not is_number[i] and max(low[i], np.nan_to_num(set_to[i])) > 1:
+    for name, number, least, most, given in zip(names, is_number, low, high, set_to, strict=True):
+        largest = np.fmax(least, given)
+        if not number and largest > 1:
+            raise InvalidInputError(f"A mismatch weight must be at most 1; got {largest:g} for {name!r}.")
+        if least > most:
             raise InvalidInputError(
-                f"A mismatch weight must be at most 1; got {max(low[i], set_to[i]):g} for {name!r}."
+                f"lower must not exceed upper; got {least:g} and {most:g} for {name!r}. Change one of them."
             )
-        if low[i] > high[i]:
+        if given < least or given > most:
             raise InvalidInputError(
-                f"lower must not exceed upper; got {low[i]:g} and {high[i]:g} for {name!r}. Change one of them."
+                f"fixed must be within lower and upper; got {given:g} for {name!r}, which is limited to "
+                f"{least:g} to {most:g}."
             )
-        if not np.isnan(set_to[i]) and not low[i] <= set_to[i] <= high[i]:
-            raise InvalidInputError(
-                f"fixed must be within lower and upper; got {set_to[i]:g} for {name!r}, which is limited to "
-                f"{low[i]:g} to {high[i]:g}."
-            )
-        if name in protected and (low[i] > 0 or np.nan_to_num(set_to[i]) > 0):
+        if name in protected and largest > 0:
             raise InvalidInputError(
                 f"A protected column has the weight 0; {name!r} is protected and has a positive weight in fixed or "
                 "lower. Leave it out of one of them."

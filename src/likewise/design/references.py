@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from likewise._parallel import threads_for
-from likewise._typing import FloatArray
 from likewise.ask import answers
 from likewise.design.joint import Weights
 from likewise.design.problem import DesignProblem, metric_of
 from likewise.exceptions import LikewiseError
-from likewise.inspection.baselines import table_model
+from likewise.inspection.baselines import Task, proper_losses, table_model
 from likewise.metrics.base import Metric
 from likewise.metrics.table import TableMetric
 from likewise.reveal.linear import minimal_metric
@@ -40,21 +40,26 @@ def measure_references(
     table = problem.people.table
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(problem.people.rows, columns=names)
     shown = frame[[name for name in names if name not in hidden]]
-    task = "classification" if problem.model._classify else "regression"
+    task: Task = "classification" if problem.model._classify else "regression"
     found: dict[str, Reference] = {}
 
-    def held_out(fit: Any, answer: Any) -> Any:
+    def held_out(fit: Any, people: Any) -> tuple[float, float]:
         losses = np.zeros(len(problem.y))
         for fold in folds:
             out = problem.folds == fold
             weights = None if problem.weights is None else problem.weights[~out]
             with warnings.catch_warnings(), threads_for(shown.size):
                 warnings.simplefilter("ignore")
-                losses[out] = _losses(problem, answer(fit(~out, weights), out), out)
+                model = fit(~out, weights)
+                found = answers(model, people[out], "predict_proba" if task == "classification" else "predict")
+            losses[out] = proper_losses(found, problem.y[out], getattr(model, "classes_", None))
         return problem.summary(losses, counted)
 
-    loss, error = held_out(lambda kept, weights: _mean(problem, kept, weights), _repeat)
-    found[CONSTANT] = Reference(loss, error, 0.0)
+    def fit_constant(kept: Any, weights: Any) -> Any:
+        constant = DummyClassifier() if task == "classification" else DummyRegressor()
+        return constant.fit(shown[kept], problem.y[kept], weights)
+
+    found[CONSTANT] = Reference(*held_out(fit_constant, shown), 0.0)
     try:
         metric = _own_metric(problem, shown, frame, hidden, task)
         card = problem.model.with_metric(metric)
@@ -62,17 +67,16 @@ def measure_references(
         def fit_card(kept: Any, weights: Any) -> Any:
             return card.with_metric(metric).fit(table[kept], problem.y[kept], weights)
 
-        loss, error = held_out(fit_card, lambda model, out: _answers(model, table[out], task))
-        found[OWN_METRIC] = Reference(loss, error, problem.mean_distance(metric))
+        found[OWN_METRIC] = Reference(*held_out(fit_card, table), problem.mean_distance(metric))
     except LikewiseError:
         pass  # a linear model without weights, or that cannot be read: the frontier is shown without it
-    boosting = table_model(shown, "boosting", task)  # type: ignore[arg-type]
+    boosting = table_model(shown, "boosting", task)
     last = boosting.steps[-1][0]
 
     def fit_boosting(kept: Any, weights: Any) -> Any:
         return boosting.fit(shown[kept], problem.y[kept], **{f"{last}__sample_weight": weights})
 
-    found[BOOSTING] = Reference(*held_out(fit_boosting, lambda model, out: _answers(model, shown[out], task)))
+    found[BOOSTING] = Reference(*held_out(fit_boosting, shown))
     return found
 
 
@@ -93,25 +97,3 @@ def _own_metric(
     if isinstance(like, TableMetric):  # the linear model has one weight for all categories of a column
         like = like.with_params(groups={}, distances={})
     return metric_of(problem.people, Weights(np.array(columns), np.array(missing)), like)
-
-
-def _mean(problem: DesignProblem, kept: Any, weights: Any) -> FloatArray:
-    if not problem.model._classify:
-        return np.atleast_1d(np.average(problem.y[kept].astype(np.float64), weights=weights))
-    return np.array([np.average(problem.y[kept] == label, weights=weights) for label in problem.model.classes_])
-
-
-def _repeat(mean: FloatArray, out: Any) -> FloatArray:
-    return np.tile(mean, (int(out.sum()), 1)) if len(mean) > 1 else np.full(int(out.sum()), mean[0])
-
-
-def _answers(model: Any, people: Any, task: str) -> FloatArray:
-    return answers(model, people, "predict_proba" if task == "classification" else "predict")
-
-
-def _losses(problem: DesignProblem, answers: FloatArray, out: Any) -> FloatArray:
-    """Brier score or squared error of each person."""
-    y = problem.y[out]
-    if not problem.model._classify:
-        return np.asarray((answers - y) ** 2)
-    return np.asarray(((answers - (y[:, None] == problem.model.classes_)) ** 2).sum(axis=1) / 2)
