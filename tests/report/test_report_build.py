@@ -30,7 +30,7 @@ from likewise.base import ConstrainedClassifier
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.report import build, render
-from likewise.report.build import _outcome, build_report
+from likewise.report.build import build_report, shown_outcome
 from likewise.report.tables import groups_of
 from likewise.report.view import prepare
 from promised import Promised, promise
@@ -422,4 +422,4 @@ def test_on_pure_noise_a_report_measures_as_compare_does(seed):
     ],
 )
 def test_the_outcome_is_the_favourable_one_if_just_one_is_known(classes, shown):
-    assert _outcome(None, np.array(classes), None) == (classes.index(shown), shown)
+    assert shown_outcome(None, np.array(classes), None) == (classes.index(shown), shown)

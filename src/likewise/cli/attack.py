@@ -232,7 +232,8 @@ def _echo_effect(echo: Output, found: Effect, verbose: bool) -> None:
             text += " Finding no pair does not prove that there is none."
     if found.searched:
         echo(f"\nSearched: {found.searched}.")
-    echo(f"\n{text}", **facts_of(found, "searched", "proven", "meets", "how", "n_boxes", "stopped"))
+    proof = facts_of(found.proof, "proven", "how", "n_boxes", "stopped")
+    echo(f"\n{text}", **facts_of(found, "searched", "meets"), **proof)
     if found.excess is not None:
         worst = "no pair was found whose outputs exceed the metric"
         if found.excess.pair is not None and found.excess.found > found.rounding:
