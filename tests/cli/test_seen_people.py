@@ -254,7 +254,8 @@ def test_files_without_a_digest_are_read_as_before(place, without):
 
 
 def test_a_revealed_metric_is_made_again_where_it_is_read_exactly(place):
-    said(place, "metric noise.csv --target approved --zero race --scale 0.5 --out revealed.toml --force")
+    said(place, "metric noise.csv --target approved --zero race --out whole.toml --force")
+    said(place, "metric scale whole.toml --by 0.5 --out revealed.toml --force")
     file = read_metric_file(place / "revealed.toml")
     assert file.people == 300
     table = pd.read_csv(place / "noise.csv")
