@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from likewise._validation import PATH, check_output_range, short_repr
 from likewise._writing import write_text
@@ -18,6 +18,9 @@ from likewise.metrics.odds import phrase_of_scale, scale_of_phrase, unit_of_phra
 from likewise.metrics.table import NEGLIGIBLE, ONLY_BLANKS, TableMetric
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 from likewise.verification.domain import Domain
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HEADING = (
     "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",
@@ -162,12 +165,14 @@ class MetricFile:
         when = "" if self.date is None else self.date.isoformat()
         return ", ".join(part for part in (self.source or "by hand", when, edited) if part)
 
-    def rounded(self) -> MetricFile:
-        """The same in round numbers."""
-        metric = self.metric.rounded()
+    def rounded(self, people: pd.DataFrame | None = None) -> MetricFile:
+        """The same in round numbers; with `people`, without weights that hardly separate these."""
+        kept = self.metric if people is None else self.metric.without_negligible(people)
+        metric = kept.rounded()
         made = {**self.made_with, "rounded": True} if self.made_with else {}
         how = self.how if metric == self.metric else without_claim(self.how)
-        return replace(self, metric=metric, how=how, made_with=made)
+        gone = tuple(name for name in metric.hidden if name not in self.metric.hidden)
+        return replace(self, metric=metric, how=how, made_with=made, not_used=(*self.not_used, *gone))
 
     def scaled(self, factor: float) -> MetricFile:
         """The same with distances `factor` times as large."""

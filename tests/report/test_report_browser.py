@@ -150,9 +150,9 @@ def test_a_slider_changes_words_and_shares_and_reset_brings_them_back(show):
     page = opened(show(data))
     texts = "#w0-text", "#w8-text", "#toml"
     start = [page.input_value(t) if t == "#toml" else page.inner_text(t) for t in texts]
-    n_pairs = data.audit_before.n_pairs
+    n_pairs = data.scan.n_pairs
     above = page.evaluate("tally()")
-    assert above == {"before": data.audit_before.n_violations, "after": data.audit_after.n_violations}
+    assert above == data.scan.n_above
     assert page.is_hidden("#effect")  # the page counts once
     assert page.is_disabled("#reset")
 
@@ -406,7 +406,7 @@ def test_odd_reports_raise_no_errors(show):
     only = TableMetric(categorical={"only": 0.0})
     show(ReportData("One column", "yes", only, rows_of(only, [["a"]]).take(slice(0))))
     show(replace(mortgage(3), guarantee=None, before=None, after=None, reasons=()))
-    show(replace(mortgage(3), before=None, audit_before=None))
+    show(replace(mortgage(3), before=None))
 
 
 def test_the_picture_of_the_readme_shows_what_its_caption_says(browser, demo):

@@ -38,23 +38,13 @@ def results(engine, sheet):
     return found
 
 
-def test_distances_of_pairs_are_those_of_the_metric(engine, sheet):
-    pairs, metric = engine.pairs, sheet.metric
-    expected = metric(engine.X.iloc[pairs.a], engine.X.iloc[pairs.b])
-    found = pairs.distances(engine.bound(sheet))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    # Control: another weight of blanks is another distance.
-    other = sheet.with_weights({"missing": {"debt": 0.31}}).metric
-    assert not np.allclose(pairs.distances(other.bind(engine.encoder)), expected, rtol=1e-12)
-
-
 def test_figures_say_that_these_people_were_looked_at(engine, sheet):
     assert "understated" in results(engine, sheet)[-1]["figures"]["caveat"]
 
 
 def test_mean_distance_is_the_mean_over_all_ordered_pairs(engine, sheet):
     expected = sheet.metric.pairwise(engine.X).mean()
-    assert engine.mean_distance(engine.bound(sheet)) == pytest.approx(expected, rel=1e-12)
+    assert engine.costs.mean_distance(engine.bound(sheet)) == pytest.approx(expected, rel=1e-12)
 
 
 GIVEN = {
@@ -107,19 +97,6 @@ def test_given_scores_are_measured_as_by_an_audit_and_by_hand(kind, sheet):
     rows = {row["title"]: row for row in last["figures"]["rows"]}
     for title, each in (("vendor", losses), (CONSTANT, of_constant)):
         assert rows[title]["loss"] == pytest.approx(pd.Series(each).groupby(engine.folds).mean().mean(), rel=1e-12)
-
-
-def test_nobody_is_in_more_than_two_of_the_pairs_that_are_shown(engine):
-    pairs = engine.pairs
-    ordered = np.random.default_rng(0).permutation(len(pairs.a))[:300]
-    ordered = np.concatenate([np.flatnonzero(pairs.a == pairs.a[0])[:50], ordered])  # one person in many
-    expected, seen = [], []
-    for k in ordered.tolist():
-        two = [pairs.a[k], pairs.b[k]]
-        if len(expected) < 12 and all(seen.count(one) < 2 for one in two):
-            expected.append(k)
-            seen += two
-    assert pairs.varied(ordered, 12) == expected
 
 
 def test_a_metric_that_refuses_blanks_gives_them_the_most(engine):

@@ -69,7 +69,7 @@ def _run(out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     from likewise import audit, compare, design_metric, tradeoff
     from likewise._optional import need
     from likewise.cli.batch_scoring import ScoringJob, score_file
-    from likewise.cli.design import designed_file
+    from likewise.cli.design import DEFAULT_CHOICE, designed_file
     from likewise.cli.report import write_report
     from likewise.cli.seen_people import kept_apart, origin_of
     from likewise.datasets import load_mortgages
@@ -85,9 +85,9 @@ def _run(out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     apart = kept_apart(X, 0.5)
     frontier = design_metric(X[~apart], y[~apart], protected=_PROTECTED, references=False, **_DESIGN)
     units = {name: unit for name, unit in bunch.units.items() if unit != "category"}
-    file = designed_file(frontier, frontier.best(), units, f"Protected: {', '.join(_PROTECTED)}.").rounded()
+    file = designed_file(frontier, frontier.best(), units, f"Protected: {', '.join(_PROTECTED)}.").rounded(X[~apart])
     metric: Any = file.metric
-    file = replace(file, **origin_of(X[~apart], metric.columns, 0.5, **_DESIGN))
+    file = replace(file, **origin_of(X[~apart], metric.columns, 0.5, **_DESIGN, **DEFAULT_CHOICE))
     write_metric(file, out / "metric.toml")
     begin()  # the best method that enforces it, on the other half
     X, y = X[apart], y[apart]

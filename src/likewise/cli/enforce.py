@@ -174,18 +174,21 @@ def enforce(
         estimator = ThresholdDecision(estimator, **limits, favourable=the_favourable(favourable, np.unique(data.y)))
     others = build_unconstrained(data, metric, inner, model)
     fitted, scores, measured_on = fit_and_measure(estimator, others, data, parts)
+    echo(measured_on, measured_on=measured_on)
+    if scores is not None:
+        echo.table(scores.round(4), "scores")
+        echo_unseen(echo, data.unseen)
+    if scores is not None and is_no_better_than_constant(scores):
+        raise InvalidInputError(
+            "On the held-out people, the model with the guarantee is no better than a constant. Nothing was written. "
+            "Loosen the metric (likewise metric scale), or give other columns; --holdout 0 writes it unmeasured."
+        )
     if "verbose" in fitted.get_params():
         fitted.set_params(verbose=False)  # whoever loads it decides what to show
     fitted.favourable_ = favourable
     fitted.metric_file_ = source.metric_file.read_text(encoding="utf-8")  # by which a report knows whom it has seen
     save_model(fitted, out)
-    echo(fitted.guarantee_.statement, task=data.task)
-    echo(f"\n{measured_on}", measured_on=measured_on)
-    if scores is not None:
-        echo.table(scores.round(4), "scores")
-        if is_no_better_than_constant(scores):
-            echo.note("On the held-out people, the model with the guarantee is no better than a constant.")
-        echo_unseen(echo, data.unseen)
+    echo(f"\n{fitted.guarantee_.statement}", task=data.task)
     _echo_noise(echo, fitted.estimator_ if decide else fitted, data.X)
     _echo_prices(echo, fitted.estimator_ if decide else fitted, data)
     _echo_zeros(echo, metric)

@@ -46,7 +46,7 @@ def in_round_numbers(echo: Output, file: MetricFile, data: Dataset) -> MetricFil
     from likewise._subsample import evenly_spaced
     from likewise.cli.training import build_estimator, hold_out, score_models
 
-    rounded, some = file.rounded(), evenly_spaced(len(data.y), _MOST_PEOPLE)
+    rounded, some = file.rounded(data.X), evenly_spaced(len(data.y), _MOST_PEOPLE)
     if rounded.metric == file.metric:
         return file
     X, y = data.X.iloc[some], data.y[some]
@@ -67,7 +67,9 @@ def in_round_numbers(echo: Output, file: MetricFile, data: Dataset) -> MetricFil
         was = f"{errors['before']:.4g} before"
         text += f", and the {name} of a scorecard, on {len(test):,} people held out of it, {cost:+.2g} ({was})"
         echo.facts["rounding_cost"] = cost
-    echo(f"In round numbers: {text}. --exact keeps the weights as they were found.")
+    gone = [name for name in rounded.not_used if name not in file.not_used]
+    small = f", without weights of less than half a point in most people ({', '.join(gone)})" if gone else ""
+    echo(f"In round numbers{small}: {text}. --exact keeps the weights as they were found.")
     return rounded
 
 

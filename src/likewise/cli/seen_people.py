@@ -91,7 +91,7 @@ class MadeAgain:
                     references=False,
                     **made,
                 )
-                metric: Any = (frontier.at if "mean_distance" in choice else frontier.best)(**choice).metric
+                metric: Any = (frontier.at(**choice) if choice else frontier.best()).metric
             else:
                 found = reveal_model(people, y, kind, int(made["seed"]), output_range=file.output_range, shapes=shapes)
                 metric = found.metric.reweighted(dict.fromkeys(protected, 0.0))
@@ -100,7 +100,8 @@ class MadeAgain:
         worth = {name: metric.missing.get(name) or 1.0 for name in old.special if name in metric.numeric}
         special = {name: dict.fromkeys(old.special[name], weight) for name, weight in worth.items()}
         metric = metric.with_params(order=shapes.order, special=special)
-        return (metric.rounded() if rounded else metric).scaled(file.scaled_by)  # type: ignore[no-any-return]
+        metric = metric.without_negligible(people).rounded() if rounded else metric
+        return metric.scaled(file.scaled_by)  # type: ignore[no-any-return]
 
     def scaled(self, factor: float) -> MadeAgain:
         """The same for the metric scaled."""

@@ -20,7 +20,6 @@ from likewise.report.tables import SMALL, costs, groups, is_protected
 _TOP = 6  # columns whose weights are shown unfolded
 _SHAPES = 6  # and shapes
 _BOARD = 14  # lines of groups on the sheet for a board
-_PAIRS = 5  # most pairs of a search on the page
 
 
 def prepare(data: ReportData) -> dict[str, Any]:
@@ -39,7 +38,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         ("groups", "Groups", bool(data.groups)),
         ("frontier", "Design", data.frontier is not None),
         ("shapes", "Model", bool(data.panels)),
-        ("search", "Pairs", bool(data.audits)),
+        ("search", "Pairs", scan is not None),
         ("decisions", "Decisions", data.decisions is not None),
         ("limits", "Not promised" if promised else "Not said", True),
         ("board", "One page", True),
@@ -73,8 +72,8 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "bins": BINS,
         "story": story(data, columns),
         **{
-            key: [] if audit is None else pair_cards(data, columns, audit.violations.head(_PAIRS), name)
-            for key, name, audit in (("worst", "before", data.audit_before), ("over", "after", data.audit_after))
+            key: pair_cards(data, columns, scan.worst[name], name) if scan and name in scan.worst else []
+            for key, name in (("worst", "before"), ("over", "after"))
         },
         "closest": [] if scan is None or data.after is None else pair_cards(data, columns, scan.closest, "after"),
         "broken": promised and scan is not None and scan.n_above.get("after", 0) > 0,

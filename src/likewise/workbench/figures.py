@@ -1,21 +1,15 @@
-"""What the page measures: scores of held-out people with standard errors, and all pairs of a sample of people."""
+"""What the page measures: scores of held-out people, with standard errors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._subsample import evenly_spaced
-from likewise._typing import FloatArray, IntArray
-from likewise.kernel.metric import BoundMetric
+from likewise._typing import FloatArray
 from likewise.selection.cross_validation import SCORES, Score, compute_scores
-
-_MAX_PAIRED = 700  # people whose pairs are compared
-_OFTEN, _LOOKED_AT = 2, 2000  # how often a person may be in a case; pairs to choose from
 
 
 def figures(
@@ -45,42 +39,3 @@ def figures(
 def shown_scores(classes: npt.NDArray[Any] | None) -> tuple[Score, ...]:
     """The two scores that are shown."""
     return SCORES["regression" if classes is None else "classification"][:2]
-
-
-@dataclass(frozen=True, eq=False)
-class PairSample:
-    """All pairs of an even sample of people.
-
-    Attributes
-    ----------
-    people : ndarray of shape (n, n_columns)
-        Their rows of numbers.
-    a, b : ndarray of shape (n_pairs,)
-        The rows of each pair, in the table.
-    """
-
-    people: FloatArray
-    a: IntArray
-    b: IntArray
-
-    @classmethod
-    def of(cls, rows: FloatArray) -> PairSample:
-        """Every two people of the sample."""
-        chosen = evenly_spaced(len(rows), _MAX_PAIRED) if len(rows) > 1 else np.arange(len(rows))
-        i, j = np.triu_indices(len(chosen), 1)
-        return cls(rows[chosen], chosen[i], chosen[j])
-
-    def distances(self, metric: BoundMetric) -> FloatArray:
-        """Distances of all pairs."""
-        return metric.pairwise(self.people, self.people)[np.triu_indices(len(self.people), 1)]
-
-    def varied(self, ordered: IntArray, n_pairs: int) -> list[int]:
-        """The first `n_pairs` of some pairs, nobody in more than two of them."""
-        found: list[int] = []
-        times: dict[int, int] = {}
-        for k in ordered[:_LOOKED_AT].tolist():
-            two = int(self.a[k]), int(self.b[k])
-            if len(found) < n_pairs and all(times.get(one, 0) < _OFTEN for one in two):
-                found.append(k)
-                times |= {one: times.get(one, 0) + 1 for one in two}
-        return found
