@@ -180,12 +180,14 @@ def test_scores_are_of_people_held_out_beside_a_constant(work, smoothed):
     assert "likewise report odd.skops odd.csv --target approved" in smoothed.stdout  # it holds people out itself
 
 
-def test_a_model_that_is_no_better_than_a_constant_is_told(work):
+def test_a_model_that_is_no_better_than_a_constant_is_not_written(work):
     rng = np.random.default_rng(1)
     pd.DataFrame({"a": rng.random(200), "y": rng.integers(0, 2, 200)}).to_csv(work / "noise.csv", index=False)
     (work / "noise.toml").write_text("p = 1\n[numeric]\na = 50\n")
     done = run(work, "enforce noise.csv --method smoothing --target y --metric noise.toml --draws 20 --out noise.skops")
-    assert "no better than a constant" in done.stderr
+    assert done.exit_code == 2
+    assert "the model with the guarantee is no better than a constant. Nothing was written." in done.stderr
+    assert not (work / "noise.skops").exists()
 
 
 def test_a_numeric_target_is_a_regression(work):

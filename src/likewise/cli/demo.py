@@ -82,7 +82,7 @@ def _run(echo: Output, out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     from likewise import audit, compare, design_metric, tradeoff
     from likewise._optional import need
     from likewise.cli.batch_scoring import ScoringJob, score_file
-    from likewise.cli.design import designed_file, echo_frontier
+    from likewise.cli.design import DEFAULT_CHOICE, designed_file, echo_frontier
     from likewise.cli.report import write_report
     from likewise.cli.seen_people import kept_apart, origin_of
     from likewise.datasets import load_mortgages
@@ -107,7 +107,7 @@ def _run(echo: Output, out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     units = {name: unit for name, unit in bunch.units.items() if unit != "category"}
     file = designed_file(frontier, point, units, f"Protected: {', '.join(_PROTECTED)}.").rounded(X[~apart])
     metric: Any = file.metric
-    file = replace(file, **origin_of(X[~apart], metric.columns, 0.5, **_DESIGN))
+    file = replace(file, **origin_of(X[~apart], metric.columns, 0.5, **_DESIGN, **DEFAULT_CHOICE))
     X, y = X[apart], y[apart]
     write_metric(file, out / "metric.toml")
     echo(f"\n{file.how}", how=file.how)

@@ -115,7 +115,14 @@ def enforce(
     from likewise.cli.model_spelling import SpellingOfModel
     from likewise.cli.models import settle_favourable
     from likewise.cli.table_io import hinted, in_partitions, named
-    from likewise.cli.training import build_estimator, build_unconstrained, fit_and_measure, inner_model, parts_of
+    from likewise.cli.training import (
+        build_estimator,
+        build_unconstrained,
+        fit_and_measure,
+        inner_model,
+        is_no_better_than_constant,
+        parts_of,
+    )
     from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import save_model, unused_path
 
@@ -166,6 +173,13 @@ def enforce(
         limits: Any = {"threshold": band.threshold, "width": band.width}
         estimator = ThresholdDecision(estimator, **limits, favourable=the_favourable(favourable, np.unique(data.y)))
     result = fit_and_measure(estimator, build_unconstrained(data, metric, inner, model), data, parts)
+    if result.scores is not None and is_no_better_than_constant(result.scores):
+        _echo_scores(echo, result)
+        echo_unseen(echo, data.unseen)
+        raise InvalidInputError(
+            "On the held-out people, the model with the guarantee is no better than a constant. Nothing was written. "
+            "Loosen the metric (likewise metric scale), or give other columns; --holdout 0 writes it unmeasured."
+        )
     fitted = result.model
     if "verbose" in fitted.get_params():
         fitted.set_params(verbose=False)  # whoever loads it decides what to show
@@ -284,13 +298,9 @@ def _best_estimator(
 
 
 def _echo_scores(echo: Output, result: Any) -> None:
-    from likewise.cli.training import is_no_better_than_constant
-
     echo(f"\n{result.measured_on}", measured_on=result.measured_on)
     if result.scores is not None:
         echo.table(result.scores.round(4), "scores")
-        if is_no_better_than_constant(result.scores):
-            echo.note("On the held-out people, the model with the guarantee is no better than a constant.")
 
 
 def _echo_prices(echo: Output, model: Any, data: Dataset) -> None:

@@ -73,7 +73,7 @@ class Page:
 
         from likewise.cli.dataset import PeopleTable, resolve_range
         from likewise.metric_file import read_metric_file
-        from likewise.report.build import build_scores_report
+        from likewise.report.build import build_scores_report, shown_outcome
 
         if self.metric_file is None or self.target is not None:
             raise InvalidInputError(
@@ -87,22 +87,26 @@ class Page:
         if model is not None:
             asked, _ = source.load(echo, model)
             answers = np.asarray(answers_of(model, asked))
-            answers = answers[:, -1] if answers.ndim == 2 and answers.shape[1] == 2 else answers
         else:
             answers = people.scores(str(self.scores)).to_numpy()
         limits = resolve_range(file, self.output_range, self.metric_file)
-        shown = str(classes[-1]) if classes is not None and len(classes) == 2 else self.scores
+        favourable, shown = direction_of(self.favourable, model, file), self.outcome or self.scores or "the score"
+        if classes is not None and answers.ndim == 2 and len(classes) == 2:
+            known = favourable if str(favourable) in map(str, classes) else None
+            column, shown = shown_outcome(model, classes, self.outcome or known)
+            answers = answers[:, column]
         return build_scores_report(
             people.X.set_axis(people.named_rows),
             answers,
             file.metric,
-            outcome=self.outcome or shown or "the score",
+            outcome=shown,
+            model_name=self.model_name or "",
             output_range=limits,
             review=_review_of(echo, source, review, file.metric, limits, self.scores),
             model=model,
             asked=asked,
             domain=None if asked is None else file.domain_for(asked),
-            favourable=direction_of(self.favourable, model, file),
+            favourable=favourable,
             **self.words(model),
         )
 

@@ -108,8 +108,7 @@ class MadeAgain:
             references=False,
             **made,
         )
-        point = frontier.at(**choice) if "mean_distance" in choice else frontier.best(**choice)
-        metric: Any = point.metric
+        metric: Any = (frontier.at(**choice) if choice else frontier.best()).metric
         return metric  # type: ignore[no-any-return]
 
     @staticmethod

@@ -444,9 +444,9 @@ class Engine:
                 n_points=7,
                 references=False,
             )
+            best = frontier.best()
         except LikewiseError as error:
             raise InvalidInputError(f"No metric could be designed: {error}") from None
-        best = frontier.best()
         points = [
             {
                 "mean_distance": point.mean_distance,
@@ -455,7 +455,7 @@ class Engine:
                 "best": point is best,
                 "set": self.weights_from(cast(TableMetric, point.metric).without_negligible(self.X).rounded()),
             }
-            for point in frontier.points
+            for point in sorted({*frontier.points, best}, key=lambda point: point.mean_distance)
         ]
         return {
             "points": points,
