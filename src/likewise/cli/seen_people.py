@@ -92,10 +92,14 @@ class MadeAgain:
         return MadeAgain(self.file.scaled(factor))
 
     def _designed(self, X: pd.DataFrame, y: npt.NDArray[Any], shapes: GivenShapes, made: dict[str, Any]) -> TableMetric:
+        from likewise.cli.training import directions
         from likewise.design.frontier import design_metric
 
         choice = {name: made.pop(name) for name in _CHOICE if name in made}
         file = self.file
+        signs = directions(
+            *(made.pop("rises", []), made.pop("falls", []), y, file.favourable), classify=file.output_range is None
+        )
         frontier = design_metric(
             X,
             y,
@@ -103,6 +107,7 @@ class MadeAgain:
             categorical=self._named(file.metric.categorical, X),
             groups=shapes.groups,
             distances=shapes.distances,
+            monotone={name: sign for name, sign in signs.items() if name in X.columns},
             output_range=file.output_range,
             task="classification" if file.output_range is None else "regression",
             references=False,
