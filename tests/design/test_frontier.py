@@ -17,6 +17,7 @@ from likewise import (
     audit,
     design_metric,
 )
+from likewise._fit_validation import TrainingData
 from likewise.design.frontier import SkillCurve
 from likewise.design.joint import Costs, Weights
 from likewise.design.problem import DesignProblem, read_bounds, widest_metric
@@ -339,7 +340,7 @@ def test_gains_are_equal_per_unit_of_mean_distance(frontier):
     metric: TableMetric = point.metric
     encoder = point.card.encoder_
     rows = metric.bind(encoder).read(X)
-    gains, blanks = weight_gains(point.card, point.card.scorer_.model.metric, rows, y, None)
+    gains, blanks = weight_gains(point.card, point.card.scorer_.model.metric, TrainingData(rows, y))
     costs = Costs.of(rows.rows, np.full(len(X), 1 / len(X)), encoder.is_number)
     columns = metric.bind(encoder)
     for i in np.flatnonzero(columns.matters):
@@ -350,7 +351,8 @@ def test_gains_are_equal_per_unit_of_mean_distance(frontier):
     assert blanks[1] / spent == pytest.approx(point.price, rel=0.02)
     by_hand = AdditiveClassifier(metric.with_params(numeric={**metric.numeric, "income": 3 * metric.numeric["income"]}))
     loose = by_hand.set_params(penalty=point.card.penalty_).fit(X, y)
-    gains, _ = weight_gains(loose, loose.scorer_.model.metric, loose.scorer_.model.metric.read(X), y, None)
+    bound = loose.scorer_.model.metric
+    gains, _ = weight_gains(loose, bound, TrainingData(bound.read(X), y))
     assert gains[0] / (0.3 * metric.numeric["income"] * costs.weights[0]) < 0.7 * point.price  # control
 
 
