@@ -19,7 +19,7 @@ from likewise._typing import FloatArray
 from likewise._validation import BOOL, check_count, check_output_range, check_positive, counted, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
-from likewise.auditing.coordinate_ascent import worst_pair
+from likewise.auditing.coordinate_ascent import PairSearch
 from likewise.auditing.excess import Excess, proof_pairs, smallest_excess
 from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError, UnprovableError
@@ -371,7 +371,7 @@ def _worst(
     i = int(values.argmax())
     if len(a) and proof.proven is not None and proof.proven - values[i] <= limits.tolerance:
         return float(values[i]), a[i], b[i], ""
-    found = worst_pair(space, columns, space.differences, (a, b), _STARTS, n_queries, rng)
+    found = PairSearch(space, columns, space.differences, n_queries, rng).worst_pair((a, b), _STARTS)
     if not len(found[1]):
         raise InvalidInputError("domain must not be empty; no row within it was found. Check its ranges and rules.")
     return found

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.auditing.coordinate_ascent import worst_pair
+from likewise.auditing.coordinate_ascent import PairSearch
 from likewise.auditing.exchange import shown_pair
 from likewise.kernel.proof import Proof, against
 from likewise.metrics.base import Metric
@@ -67,8 +67,8 @@ def smallest_excess(
         return space.differences(a, b) - distance(a, b)
 
     proof = prove_excess(space, bound, limits)
-    a, b = proof_pairs(space, proof)
-    value, p, q, searched = worst_pair(space, everything, objective, (a, b), _DRAWN, n_queries, rng)
+    search = PairSearch(space, everything, objective, n_queries, rng)
+    value, p, q, searched = search.worst_pair(proof_pairs(space, proof), _DRAWN)
     if not value > 0:
         return Excess(0.0, None, 0.0, 0.0, proof, searched)
     found = float(objective(p[None], q[None])[0])
