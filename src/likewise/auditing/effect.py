@@ -20,7 +20,7 @@ from likewise._validation import BOOL, check_count, check_output_range, check_po
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import PairSearch
-from likewise.auditing.excess import Excess, proof_pairs, smallest_excess
+from likewise.auditing.excess import Excess, Proved, proof_pairs, smallest_excess
 from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError, UnprovableError
 from likewise.kernel.proof import Proof, against
@@ -37,7 +37,7 @@ _SHOWN_AFTER = 0.2  # seconds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Effect:
+class Effect(Proved):
     """How much columns can matter.
 
     Differences are total variations of class probabilities, or absolute differences of numbers (as shares of the output
@@ -117,16 +117,6 @@ class Effect:
     def __post_init__(self) -> None:
         if against(self.proof, self.found) is not self.proof:
             raise UnprovableError(f"Two people are {self.found:g} apart, which is more than what is proven.")
-
-    @property
-    def proven(self) -> float | None:
-        """No two such people of the domain differ by more. None if there is no proof."""
-        return self.proof.proven
-
-    @property
-    def how(self) -> str:
-        """How it was proven, or why it was not."""
-        return self.proof.how
 
     @property
     def meets(self) -> bool:

@@ -19,8 +19,24 @@ from likewise.verification.upper_bound import prove_excess
 _DRAWN = 24  # of the pairs drawn from the domain, from which a search starts
 
 
+class Proved:
+    """What a proof says, as of its result."""
+
+    proof: Proof
+
+    @property
+    def proven(self) -> float | None:
+        """No two such people of the domain exceed it; None if there is no proof."""
+        return self.proof.proven
+
+    @property
+    def how(self) -> str:
+        """How it was proven, or why it was not."""
+        return self.proof.how
+
+
 @dataclass(frozen=True, eq=False)
-class Excess:
+class Excess(Proved):
     """The smallest e with ``TV <= D + e`` for all people of a domain, between two numbers.
 
     Attributes
@@ -32,6 +48,8 @@ class Excess:
     difference, distance : float
         Of the pair; 0 if there is none.
     proof : Proof
+    proven : float or None
+        ``TV <= D + proven`` for all people of the domain.
     searched : str
         What was searched for the worst pair, with counts.
     """
@@ -42,16 +60,6 @@ class Excess:
     distance: float
     proof: Proof
     searched: str
-
-    @property
-    def proven(self) -> float | None:
-        """``TV <= D + proven`` for all people of the domain; None if there is no proof."""
-        return self.proof.proven
-
-    @property
-    def how(self) -> str:
-        """How it was proven, or why it was not."""
-        return self.proof.how
 
 
 def smallest_excess(
