@@ -250,8 +250,11 @@ def _unconstrained(problem: LearningProblem) -> Method:
 
 
 def _inner(problem: LearningProblem) -> Any:
-    """What is projected and smoothed."""
-    return _boosting(problem) if problem.estimator is None else problem.estimator
+    """What is projected and smoothed: boosting, if nothing is given."""
+    if problem.estimator is not None:
+        return problem.estimator
+    model = table_model(problem.table, "boosting", problem.task, categorical=problem.categorical_columns)
+    return model.set_params(**{f"{model.steps[-1][0]}__random_state": problem.seed})
 
 
 def _inner_title(problem: LearningProblem) -> str:
@@ -261,11 +264,6 @@ def _inner_title(problem: LearningProblem) -> str:
     while isinstance(model, FrozenEstimator):
         model = model.estimator
     return type(model.steps[-1][1] if hasattr(model, "steps") else model).__name__
-
-
-def _boosting(problem: LearningProblem) -> Any:
-    model = table_model(problem.table, "boosting", problem.task, categorical=problem.categorical_columns)
-    return model.set_params(**{f"{model.steps[-1][0]}__random_state": problem.seed})
 
 
 # The simplest first: how readable a model is, and what one prediction costs.
