@@ -201,7 +201,7 @@ def test_outcomes_of_tables_are_checked(y, message):
 
 def test_nothing_fitted_is_there_before_fit():
     model = SmoothedClassifier(DecisionTreeClassifier())
-    for name in ("guarantee_", "estimator_", "noise_", "n_draws_"):
+    for name in ("guarantee_", "estimator_", "noise_"):
         with pytest.raises(NotFittedError):
             getattr(model, name)
 
@@ -221,12 +221,12 @@ class ConstantClassifier(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
+    def learn(self, data, metric):
         return Constant(promised_guarantee(metric, Bound(), "exact", "It is a constant."))
 
 
 class FailingClassifier(ConstantClassifier):
-    def learn(self, people, y, weights, metric):
+    def learn(self, data, metric):
         self.half_done_ = True
         raise RuntimeError("no")
 

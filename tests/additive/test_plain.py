@@ -78,16 +78,6 @@ def test_sums_of_a_fit(n, seed, kind):
     assert_same_bits(*both("cross_categories", pairs, a, b, lines))
 
 
-@few
-@given(seed=SEEDS)
-def test_products_of_a_sparse_matrix(seed):
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, 5, 50)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    columns, values = rng.integers(0, 9, starts[-1]).astype(np.int32), rng.normal(size=starts[-1])
-    assert_same_bits(*both("add_products", np.zeros((9, 9)), starts, columns, values, rng.normal(size=50)))
-
-
 def test_control_another_order_of_additions_has_other_bits():
     rng = np.random.default_rng(0)
     index, weights = rng.integers(0, 3, 5000), rng.normal(size=5000)

@@ -9,7 +9,7 @@ import pytest
 from likewise import AdditiveClassifier, AdditiveRegressor, InvalidInputError, TableMetric
 from likewise.kernel.bounds import Bound
 from likewise.report import Cost, ReportData, charts
-from likewise.report.build import _kind, _outcome, _predict, _reasons, _searchable
+from likewise.report.build import _kind, _predict, _reasons, _searchable, shown_outcome
 from likewise.scorecard.display import Panel
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
@@ -22,11 +22,11 @@ PEOPLE = METRIC.encode_rows(pd.DataFrame({"age": [20.0, 30.0, 60.0]}))
 
 def test_the_last_class_is_shown_unless_another_is_asked_for():
     classes = np.array(["no", "perhaps", "yes"])
-    assert _outcome(None, classes, None) == (2, "yes")
-    assert _outcome(None, classes, "no") == (0, "no")
-    assert _outcome(None, np.array([0, 1]), "1") == (1, "1")
+    assert shown_outcome(None, classes, None) == (2, "yes")
+    assert shown_outcome(None, classes, "no") == (0, "no")
+    assert shown_outcome(None, np.array([0, 1]), "1") == (1, "1")
     with pytest.raises(InvalidInputError, match="outcome must be one of no, perhaps, yes; got 'never'"):
-        _outcome(None, classes, "never")
+        shown_outcome(None, classes, "never")
 
 
 def test_fewer_people_are_searched_the_more_a_score_costs():

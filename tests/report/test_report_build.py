@@ -30,7 +30,7 @@ from likewise.base import ConstrainedClassifier
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.report import build, render
-from likewise.report.build import _outcome, build_report
+from likewise.report.build import build_report, shown_outcome
 from likewise.report.tables import groups_of
 from likewise.report.view import prepare
 from promised import Promised, promise
@@ -70,8 +70,8 @@ class ShareClassifier(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
-        share = np.array([(y == label).mean() for label in self.classes_])
+    def learn(self, data, metric):
+        share = np.array([(data.y == label).mean() for label in self.classes_])
         return ShareScorer(promise(metric, Bound(), "exact", "Everybody gets the same."), share)
 
 
@@ -163,9 +163,9 @@ def test_nobody_is_measured_by_a_model_that_has_learned_from_them():
     seen = []
 
     class Spy(ShareClassifier):
-        def learn(self, people, y, weights, metric):
-            seen.append(set(people.table.index))
-            return super().learn(people, y, weights, metric)
+        def learn(self, data, metric):
+            seen.append(set(data.people.table.index))
+            return super().learn(data, metric)
 
     data = build_report(Spy(METRIC).fit(X, y), X, y)
     for fold, learned in zip(data.cost.comparison.folds, seen[1:4], strict=True):
@@ -422,4 +422,4 @@ def test_on_pure_noise_a_report_measures_as_compare_does(seed):
     ],
 )
 def test_the_outcome_is_the_favourable_one_if_just_one_is_known(classes, shown):
-    assert _outcome(None, np.array(classes), None) == (classes.index(shown), shown)
+    assert shown_outcome(None, np.array(classes), None) == (classes.index(shown), shown)

@@ -42,8 +42,8 @@ class Loose(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
-        n = len(people)
+    def learn(self, data, metric):
+        n = len(data)
         level = {50: "exact", 44: "sampled", 26: "deterministic"}[n]
         return SteepScorer(promise(metric, Bound(), level, "For a test.", slack=n / 1000, n_draws=n))
 

@@ -79,16 +79,6 @@ def cross_categories(index_a, index_b, weights, out):  # type: ignore[no-untyped
 
 
 @_compiled
-def add_products(starts, columns, values, weights, out):  # type: ignore[no-untyped-def]
-    """Add ``A' diag(weights) A`` to `out`, for a sparse matrix A by rows."""
-    for r in range(len(starts) - 1):
-        for a in range(starts[r], starts[r + 1]):
-            scaled = weights[r] * values[a]
-            for b in range(starts[r], starts[r + 1]):
-                out[columns[a], columns[b]] += scaled * values[b]
-
-
-@_compiled
 def place(knots, first, last, x):  # type: ignore[no-untyped-def]
     """Knot below `x` among ``knots[first:last]``, by bisection; the last gap holds everything above."""
     low, high = first, last - 1

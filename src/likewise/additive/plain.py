@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -99,26 +98,6 @@ def cross_categories(index_a: IntArray, index_b: IntArray, weights: FloatArray, 
     places = index_a.astype(np.int64) * out.shape[2] + index_b
     for line, sums in zip(weights, out, strict=True):
         _tally(places, line, sums)
-
-
-def add_products(starts: IntArray, columns: IntArray, values: FloatArray, weights: FloatArray, out: FloatArray) -> None:
-    """Add ``A' diag(weights) A`` to `out`, for a sparse matrix A by rows."""
-    row, a, b, place = _pairs_of_values(starts.astype(np.int64).tobytes(), columns.astype(np.int64).tobytes(), len(out))
-    scaled = weights[row] * values
-    _tally(place, scaled[a] * values[b], out)
-
-
-@lru_cache(maxsize=2)  # a fit uses the same matrix a hundred times
-def _pairs_of_values(starts: bytes, columns: bytes, width: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Row of each value of a sparse matrix; for each pair of values in a row, both and their place in the product."""
-    first, column = np.frombuffer(starts, np.int64), np.frombuffer(columns, np.int64)
-    lengths = np.diff(first)
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    repeats = lengths[row]
-    a = np.repeat(np.arange(len(row)), repeats)
-    before = np.cumsum(repeats) - repeats  # pairs of values before each value
-    b = first[row[a]] + np.arange(len(a)) - before[a]
-    return row, a, b, column[a] * width + column[b]
 
 
 def _tally(index: IntArray, weights: FloatArray, out: FloatArray) -> None:

@@ -246,11 +246,11 @@ def _or_blank(values: FloatArray, held: NumericDomain) -> FloatArray:
 
 
 def shown_pair(space: InputSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:
-    """Two encoded people as a table, with their scores."""
+    """Two encoded people as a table, with their scores: of several classes, of the one in which they differ most."""
     outputs, probable = space.answers(np.stack([a, b]))
     scores = space.labels(probable=probable).pairs(outputs[:1], outputs[1:])
     table = space.people(np.stack([a, b]))
-    name = "score"
+    name = "score" if outputs.shape[1] == 1 else f"score of {scores['outcome'].iloc[0]!s}"
     while name in table:  # a column of the people
         name = f"model's {name}"
     table[name] = [float(scores["score_a"].iloc[0]), float(scores["score_b"].iloc[0])]

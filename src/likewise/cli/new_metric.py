@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from likewise._validation import list_words
-from likewise._writing import atomic_write
+from likewise._writing import atomic_write, write_text
 from likewise.auditing.coverage import measure_coverage
 from likewise.cli.console import Output, echo_coverage
 from likewise.io import unused_path
@@ -76,8 +76,7 @@ def write_new(echo: Output, text: str, path: Path) -> None:
     if copy is not None:
         with atomic_write(copy) as temporary:
             temporary.write_bytes(path.read_bytes())
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(text.encode())
+    write_text(path, text)
     if copy is not None:
         echo(f"The old {path} is kept as {copy}. What changed:", backup=str(copy))
         echo_changes(echo, copy, path)

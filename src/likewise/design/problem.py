@@ -14,6 +14,7 @@ from scipy.special import softmax
 
 from likewise._fit_validation import check_sample_weight
 from likewise._guarantee_warnings import VacuousGuaranteeWarning
+from likewise._subsample import some_pairs
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, checking, short_repr
 from likewise.additive.binning import bin_columns, knots_for
@@ -67,11 +68,12 @@ class DesignProblem:
         columns.refuse_special("design_metric")
         target = model.loss_of(y, people).target
         counts = np.ones(len(people)) if weights is None else weights
-        seen = people.rows[:, columns.matters]
-        order = np.lexsort((counts, *target, *seen.T))
+        order = np.lexsort((counts, *target, *people.rows[:, columns.matters].T))
         people, y, counts = people.take(order), y[order], counts[order]
         loss, shares = model.loss_of(y, people), counts / counts.sum()
-        folds = (row_hashes((*seen[order].T, *loss.target)) % np.uint64(n_folds)).astype(np.int64)
+        # By all columns, protected ones too, and never by the outcome: to hold out all equal people with one outcome
+        # would teach the other.
+        folds = (row_hashes(people.rows.T) % np.uint64(n_folds)).astype(np.int64)
         n_effective = effective_n_samples(len(people), None if weights is None else counts)
         knots, unit = knots_for(n_effective, model.max_knots), LINKS[model.link_name].unit
 
@@ -149,6 +151,16 @@ class DesignProblem:
             elif number and gaps and np.isnan(missing[i]):
                 missing[i] = least_missing_weight(float(columns[i]), *ends)
         return metric_of(self.people, Weights(columns, missing), self.model.metric)
+
+    def pair_distances(self, metric: Metric, size: int) -> FloatArray:
+        """Of up to so many pairs of people, weighted people as often as they count."""
+        bound, rows = metric.bind(self.people.encoder), self.people.rows
+        if self.weights is None:
+            a, b = some_pairs(len(rows), size)
+        else:
+            shares = self.weights / self.weights.sum()
+            a, b = np.random.default_rng(0).choice(len(rows), (2, size), p=shares)
+        return bound.distances(rows[a], rows[b])
 
     def mean_distance(self, metric: Metric) -> float:
         """Of two people drawn at random."""

@@ -150,7 +150,7 @@ class TradeoffDisplay(ResultDisplay[Tradeoff]):
 class FrontierDisplay(ResultDisplay[MetricFrontier]):
     """Held-out loss against the mean distance of two people, with what it is compared to.
 
-    Bars and bands are one standard error; the circle is `MetricFrontier.best`.
+    Bars and bands are one standard error; the circle is `MetricFrontier.best`, if any is better than a constant.
 
     Parameters
     ----------
@@ -179,8 +179,7 @@ class FrontierDisplay(ResultDisplay[MetricFrontier]):
 
     def _draw(self, ax: Any) -> None:
         frontier = self.result
-        with suppress_guarantee_warnings():
-            table, best = frontier.table, frontier.best()
+        table = frontier.table
         for title, reference in frontier.references.items():
             colour = GREY if reference.mean_distance == 0 else ORANGE
             loss, error = reference.loss, reference.standard_error
@@ -191,7 +190,10 @@ class FrontierDisplay(ResultDisplay[MetricFrontier]):
                 _level(ax, title, loss, error, colour)
         look = {"color": BLUE, "marker": "o", "lw": 2, "capsize": 3}
         ax.errorbar(table["mean_distance"], table["loss"], yerr=table["standard_error"], **look)
-        ax.plot(best.mean_distance, best.loss, "o", ms=12, mfc="none", mec=INK, mew=1.4, zorder=4)
+        if frontier.gain[0] > 0:
+            with suppress_guarantee_warnings():
+                best = frontier.best()
+            ax.plot(best.mean_distance, best.loss, "o", ms=12, mfc="none", mec=INK, mew=1.4, zorder=4)
         ax.set_xscale("log")
         ax.set_xlabel("Mean distance of two people: stricter to the left, looser to the right")
         ax.set_ylabel(f"{frontier.loss_name} on held-out people (lower is better)")

@@ -172,7 +172,7 @@ def build_report(
     check_table_metric(metric)
     check_consistent_length(X, y)
     classes = getattr(model, "classes_", None)
-    shown, name = (-1, str(outcome or "the prediction")) if classes is None else _outcome(model, classes, outcome)
+    shown, name = (-1, str(outcome or "the prediction")) if classes is None else shown_outcome(model, classes, outcome)
     labels = np.asarray(y)
     if classes is not None and not np.isin(labels, classes).all():
         unknown = labels[~np.isin(labels, classes)].tolist()[0]
@@ -274,7 +274,10 @@ def build_scores_report(
     chosen, answers = evenly_spaced(len(table), _SEARCHED), np.asarray(scores, dtype=np.float64)
     people, after = metric.encode_rows(table.iloc[chosen]), answers[chosen]
     taken = None if model is None else as_frame(X if asked is None else asked)
-    end = Direction.of(given_or_stored(favourable, model), getattr(model, "classes_", None)).end
+    classes = np.asarray(getattr(model, "classes_", ())).tolist()
+    classes.sort(key=lambda label: str(label) == outcome)  # of two, `scores` are probabilities of the outcome
+    favourable = given_or_stored(favourable, model)
+    end = Direction.of(favourable, classes or None).end
     return ReportData(
         title=words.pop("title", "How alike people are treated"),
         outcome=outcome,
@@ -284,7 +287,7 @@ def build_scores_report(
         output_range=output_range,
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
         review=_reviewed(review, table, metric, answers),
-        hidden=measure_hidden(model, taken, domain, people.table, after, metric, output_range, end),
+        hidden=measure_hidden(model, taken, domain, people.table, after, metric, output_range, favourable, end),
         group_audit=audit_hidden(people.table, after, metric, output_range, end),
         n_population=len(table),
         **words,
@@ -312,7 +315,7 @@ def _reviewed(review: FileReview | None, table: pd.DataFrame, metric: Metric, an
     return ReviewedFiles(review, people, answers(people) if callable(answers) else answers[rows])
 
 
-def _outcome(model: Any, classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
+def shown_outcome(model: Any, classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
     """Position and name of the class whose probability is shown."""
     names = [str(label) for label in classes]
     if outcome is not None and str(outcome) not in names:

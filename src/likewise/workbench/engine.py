@@ -191,8 +191,7 @@ class Engine:
     def columns(self, sheet: Sheet) -> list[dict[str, Any]]:
         """What the page needs of each column, in the order of the table."""
         weights, found = sheet.weights, []
-        for name in map(str, self.X.columns):
-            i = self.names.index(name)
+        for i, name in enumerate(self.names):
             number = bool(self.encoder.is_number[i])
             unit = Unit.of(sheet.units.get(name, ""))
             levels = [] if number else [str(level) for level in self.encoder.columns[i].levels]  # type: ignore[union-attr]
@@ -445,9 +444,9 @@ class Engine:
                 n_points=7,
                 references=False,
             )
+            best = frontier.best()
         except LikewiseError as error:
             raise InvalidInputError(f"No metric could be designed: {error}") from None
-        best = frontier.best()
         points = [
             {
                 "mean_distance": point.mean_distance,
@@ -456,7 +455,7 @@ class Engine:
                 "best": point is best,
                 "set": self.weights_from(cast(TableMetric, point.metric).without_negligible(self.X).rounded()),
             }
-            for point in frontier.points
+            for point in sorted({*frontier.points, best}, key=lambda point: point.mean_distance)
         ]
         return {
             "points": points,

@@ -95,7 +95,7 @@ function showFrontier(own) {
   put(box, el("h3", {}, "The frontier: " + frontier.loss_name + " at each mean distance"),
     frontier.stale ? el("p", { class: "small warning-text" }, "Designed with " + (frontier.locked.length ? frontier.locked.join(", ") + " locked" : "nothing locked") + ", unlike now. Design again to redraw it.") : null,
     chart,
-    el("div", { class: "chips", role: "group", "aria-label": "Take a designed metric" }, el("span", { class: "small" }, "Take:"), frontier.points.map((point, k) => button(figure(point.mean_distance, 2), () => quietly(change("start", { from: "point", point: k })), { class: point.best ? "chip best" : "chip", title: "mean distance " + figure(point.mean_distance) + ", " + frontier.loss_name + " " + figure(point.loss, 4), "aria-label": "Take the metric with mean distance " + figure(point.mean_distance) + (point.best ? ", the strictest within one standard error of the best" : "") }))));
+    el("div", { class: "chips", role: "group", "aria-label": "Take a designed metric" }, el("span", { class: "small" }, "Take:"), frontier.points.map((point, k) => button(figure(point.mean_distance, 2), () => quietly(change("start", { from: "point", point: k })), { class: point.best ? "chip best" : "chip", title: "mean distance " + figure(point.mean_distance) + ", " + frontier.loss_name + " " + figure(point.loss, 4), "aria-label": "Take the metric with mean distance " + figure(point.mean_distance) + (point.best ? ", the strictest that keeps 95% of the best skill" : "") }))));
 }
 
 // -- the shapes of the card --------------------------------------------------------------------------------------------
