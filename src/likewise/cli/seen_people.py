@@ -79,7 +79,7 @@ class MadeAgain:
         try:
             if kind is None:
                 choice = {name: made.pop(name) for name in _CHOICE if name in made}
-                ways = ([name for name in made.pop(way, []) if name in X.columns] for way in ("rises", "falls"))
+                rises, falls = ([name for name in made.pop(way, []) if name in X] for way in ("rises", "falls"))
                 frontier = design_metric(
                     people,
                     y,
@@ -87,7 +87,7 @@ class MadeAgain:
                     categorical=[name for name in old.categorical if name in X.columns],
                     groups=shapes.groups,
                     distances=shapes.distances,
-                    monotone=directions(*ways, y, file.favourable, classify=file.output_range is None),
+                    monotone=directions(rises, falls, y, file.favourable, classify=file.output_range is None),
                     output_range=file.output_range,
                     task="classification" if file.output_range is None else "regression",
                     references=False,
