@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from likewise._validation import PATH, check_output_range, short_repr
-from likewise._writing import atomic_write
+from likewise._writing import write_text
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.odds import phrase_of_scale, scale_of_phrase, unit_of_phrase
 from likewise.metrics.table import NEGLIGIBLE, ONLY_BLANKS, TableMetric
@@ -220,8 +220,7 @@ def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: M
         raise InvalidTypeError(
             f"metric must be a TableMetric, since a file needs column names; got {short_repr(metric)}."
         )
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(format_metric(metric, words=words).encode())
+    write_text(path, format_metric(metric, words=words))
 
 
 def format_metric(metric: TableMetric | MetricFile, *, words: MetricComments | None = None) -> str:
@@ -269,7 +268,10 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
             name: weight_in_words(weight, worth[name], step="mismatch") for name, weight in categories.items()
         },
         "missing": {name: weight_in_words(weight, step=" ") for name, weight in metric.missing.items()},
-        "special": {name: (_codes_of(codes), "") for name, codes in metric.special.items()},
+        "special": {
+            name: ({f"{code:.17g}": weight_in_words(weight, step=" ")[0] for code, weight in codes.items()}, "")
+            for name, codes in metric.special.items()
+        },
         "order": {name: (list(listed), "") for name, listed in metric.order.items()},
         "groups": {name: (given | {"within": _number(given["within"])}, "") for name, given in metric.groups.items()},
         "distances": {name: (_distances(given), "") for name, given in metric.distances.items()},
@@ -317,11 +319,6 @@ def _inline(value: dict[str, Any]) -> Any:
 def _distances(given: Mapping[Any, Mapping[Any, float]]) -> dict[str, dict[str, int | float]]:
     """Distances between categories, with keys as TOML has them."""
     return {str(a): {str(b): _number(distance) for b, distance in row.items()} for a, row in given.items()}
-
-
-def _codes_of(codes: Mapping[float, float]) -> dict[str, Any]:
-    """Special codes with their weights, with keys as TOML has them."""
-    return {f"{code:.17g}": weight_in_words(weight, step=" ")[0] for code, weight in codes.items()}
 
 
 def _number(value: float) -> int | float:

@@ -120,23 +120,6 @@ def test_without_a_terminal_nobody_is_asked_and_the_file_says_so(place):
     assert file.how.endswith("Nobody was asked which columns are protected by law; none is.")
 
 
-def test_what_people_wrote_is_replaced_with_a_copy_and_a_diff_only(place):
-    assert design(place, "--protected race").exit_code == 0
-    path = place / "metric.toml"
-    assert "exists already" in design(place, "--protected race").output
-    path.write_text("# Agreed in May.\n" + path.read_text())
-    done = design(place, "--protected region --force")
-    assert done.exit_code == 0, done.output
-    assert "# Agreed in May." in path.read_text()
-    assert read_metric_file(path).protected == ("region", "race")
-    path.write_text(path.read_text().replace("race = 0 ", "race = 0.1 ").replace('"region", "race"', '"region"'))
-    edited = path.read_text()
-    done = design(place, "--protected race --force")
-    assert done.exit_code == 0, done.output
-    assert edited in [copy.read_text() for copy in place.glob("metric.toml*bak")]
-    assert "-race = 0.1" in done.output
-
-
 def test_a_regression_has_its_range_in_the_file(place):
     LOANS.assign(premium=LOANS.income / 10 + np.arange(150) / 7).to_csv(place / "premiums.csv", index=False)
     words = f"design premiums.csv --target premium --id id --drop approved --protected race --range 0 2000 {FEW}"

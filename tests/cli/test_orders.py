@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from likewise import AdditiveClassifier, AdditiveRegressor, RecalibratedClassifier, SmoothedClassifier, TableMetric
-from likewise.cli.batch_scoring import ScoringJob, score_file
+from likewise.cli.batch_scoring import ScoringJob
 from likewise.io import load_model, save_model
 
 RNG = np.random.default_rng(0)
@@ -57,18 +57,3 @@ def test_outcomes_at_the_borders_go_to_the_next_class():
     for uniform, outcome in ((0.0, "no"), (0.2499, "no"), (0.25, "yes"), (0.999, "yes")):
         assert model.outcomes_at(p, np.array([uniform])).tolist() == [outcome]
     assert model.outcomes_at(np.array([[0.0, 1.0, 0.0]]), np.array([0.0])).tolist() == ["perhaps"]
-
-
-@pytest.mark.parametrize("source", ["people.csv", "people.parquet"])
-@pytest.mark.parametrize("batch", [1, 20, 45, 89, 90, 91])
-def test_columns_that_are_kept_stand_beside_the_scores_of_the_same_people(source, batch, tmp_path):
-    model = AdditiveClassifier(METRIC, penalty=0.01).fit(PEOPLE[["age", "race"]], KINDS)
-    save_model(model, tmp_path / "model.skops")
-    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
-    PEOPLE.to_parquet(tmp_path / "people.parquet", index=False)
-    order = ScoringJob((tmp_path / "model.skops").read_bytes())
-    assert score_file(order, tmp_path / source, tmp_path / "out.csv", keep=("id", "race"), batch_rows=batch) == 90
-    found = pd.read_csv(tmp_path / "out.csv")
-    assert found["id"].tolist() == PEOPLE["id"].tolist()
-    assert found["race"].tolist() == PEOPLE["race"].tolist()
-    np.testing.assert_allclose(found["p_yes"], model.predict_proba(PEOPLE[["age", "race"]])[:, 2], rtol=1e-12)

@@ -249,7 +249,7 @@ def test_people_of_the_table_and_what_is_no_person(engine, sheet):
     model, a = engine.fit(engine.bound(sheet)), person(engine, 3)
     found = compare(engine, sheet, model, a, person(engine, "5"))
     assert found["scores"][0]["values"] == pytest.approx(model.predict_proba(engine.X.loc[[3, 5]])[:, 1])
-    with pytest.raises(InvalidInputError, match="income must be a number; got 'much'"):
+    with pytest.raises(InvalidInputError, match=r"'income' must hold numbers \(it has 'much'"):
         compare(engine, sheet, model, a, {**a, "income": "much"})
     with pytest.raises(InvalidInputError, match="income must be given for both"):
         compare(engine, sheet, model, a, {**a, "income": ""})

@@ -191,12 +191,12 @@ def _echo_effect(echo: Output, found: Effect, verbose: bool) -> None:
     interval, more = "", "" if found.all_tried else " or more"
     if found.mean_interval is not None and not found.proves_none:
         interval = f" ({found.labels.between(*found.mean_interval)} in the population, at 95%)"
-    changes = f"{told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}"
+    changes = f"the output by {told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}"
     if largest <= found.rounding:
         changes = f"nothing{interval}"
     echo(
-        f"For these {len(found.on_people):,} people: exchanging {names} alone changes "
-        f"{changes if largest <= found.rounding else f'the output by {changes}'}. Everybody was given {found.tried}.",
+        f"For these {len(found.on_people):,} people: exchanging {names} alone changes {changes}. Everybody was given "
+        f"{found.tried}.",
         n_people=len(found.on_people),
         **facts_of(found, "mean", "mean_interval", "tried", "all_tried"),
         largest_on_people=largest,

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from likewise._fit_validation import model_columns
 from likewise._progress import progress_bar
 from likewise._shared_draw import SharedDraw
-from likewise._writing import atomic_write, write_csv
+from likewise._writing import atomic_write, write_csv, write_text
 from likewise.cli.column_kinds import Kinds
 from likewise.cli.console import Dialect, Note, no_note
 from likewise.cli.table_io import Batches, ReadBatch, Unseen, as_it_is, kind_of
@@ -247,20 +247,17 @@ def _in_flight(
 ) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     """Keep at most `max_running` batches in flight, and yield them as they are done."""
     running: dict[Any, tuple[Path, ReadBatch]] = {}
+
+    def finished() -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
+        for future in list(wait_for(list(running), return_when=FIRST_COMPLETED).done):
+            yield *running.pop(future), future.result()
+
     for part, batch in work:
         running[submit(batch.people)] = (part, batch)
         if len(running) >= max_running:
-            yield from _finished(running, wait_for)
+            yield from finished()
     while running:
-        yield from _finished(running, wait_for)
-
-
-def _finished(
-    running: dict[Future[Any], tuple[Path, ReadBatch]], wait_for: Callable[..., Any]
-) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
-    for future in list(wait_for(list(running), return_when=FIRST_COMPLETED).done):
-        part, batch = running.pop(future)
-        yield part, batch, future.result()
+        yield from finished()
 
 
 # -- batches in, parts out --------------------------------------------------------------------------------------
@@ -305,8 +302,7 @@ def _working_in(parts: Path, plan: dict[str, Any]) -> Iterator[None]:
             raise FileError(f"{parts} holds scores of an unknown run. Delete it, or give another --out.")
         else:
             try:
-                with atomic_write(record) as temporary:
-                    temporary.write_text(json.dumps(plan), encoding="utf-8")
+                write_text(record, json.dumps(plan))
             except FileError:
                 _remove(parts)
                 raise

@@ -209,15 +209,15 @@ def _protected_columns(
 
     if given:
         hidden = list(dict.fromkeys([*_split(",".join(given), columns, "--protected"), *kept]))
-        return hidden, _sentence("Named as protected", hidden)
+        return hidden, f"Named as protected: {', '.join(hidden) or 'none'}."
     if kept:
-        return list(kept), _sentence("Protected in the replaced file", kept)
-    candidates = protected_candidates(columns)
+        return list(kept), f"Protected in the replaced file: {', '.join(kept)}."
+    candidates = ", ".join(protected_candidates(columns))
     if echo.as_json or not options.is_terminal():
-        hint = f" Candidates by their names: {', '.join(candidates)}." if candidates else ""
+        hint = f" Candidates by their names: {candidates}." if candidates else ""
         echo.note(f"No column is protected, since --protected was not given.{hint}")
         return [], "Nobody was asked which columns are protected by law; none is."
-    hint = f" (candidates by their names: {', '.join(candidates)})" if candidates else ""
+    hint = f" (candidates by their names: {candidates})" if candidates else ""
     answer = click.prompt(
         f"Which columns are protected by law, and must not matter{hint}? Separate them by commas; Enter for none",
         default="",
@@ -225,11 +225,7 @@ def _protected_columns(
         err=True,
     )
     hidden = _split(answer, columns, "The answer")
-    return hidden, _sentence("Asked which columns are protected by law, a person named", hidden)
-
-
-def _sentence(start: str, names: Sequence[str]) -> str:
-    return f"{start}: {', '.join(names) or 'none'}."
+    return hidden, f"Asked which columns are protected by law, a person named: {', '.join(hidden) or 'none'}."
 
 
 def _split(text: str, columns: Sequence[str], what: str) -> list[str]:

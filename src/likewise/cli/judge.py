@@ -288,17 +288,15 @@ def _echo_conflicts(echo: Output, result: JudgedMetric) -> None:
 
 def _for_file(result: JudgedMetric, X: pd.DataFrame, start: TableMetric | None, *, strict: bool) -> TableMetric:
     """The learned metric with all columns of a table, or of `start`; those that it does not know have weight 0."""
+    from likewise.inspection.baselines import categorical_columns
     from likewise.metrics.table import TableMetric
-    from likewise.reveal.empirical import read_people
 
     metric = result.strict() if strict else result.metric
     weights = metric.describe().set_index("column")["weight"]
     missing = dict(getattr(metric, "missing", {}))
     if start is None:
-        encoder = read_people(X, None).encoder
-        named = dict(zip(encoder.names, encoder.is_number, strict=True))
-        numbers, texts = ({name: 0 for name in named if named[name] == kind} for kind in (True, False))
-        start = TableMetric(numbers, texts)
+        texts = categorical_columns(X)
+        start = TableMetric({name: 0 for name in X if name not in texts}, dict.fromkeys(texts, 0))
     numeric, categorical = (
         {name: float(weights.get(name, 0.0)) for name in part} for part in (start.numeric, start.categorical)
     )

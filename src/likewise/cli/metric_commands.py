@@ -112,8 +112,9 @@ def show(echo: Output, metric_file: Path) -> None:
             kept_apart=file.kept_apart,
             rows=file.rows,
         )
-    echo(f"p = {file.metric.p:g}. Scaled by {file.scaled_by:g} since.", p=file.metric.p, scaled_by=file.scaled_by)
-    echo.facts["as_written"] = file.as_written
+    if file.scaled_by != 1:
+        echo(f"Scaled by {file.scaled_by:g} since.")
+    echo.facts |= {"p": file.metric.p, "scaled_by": file.scaled_by, "as_written": file.as_written}
     echo.finish()
 
 
@@ -226,6 +227,10 @@ def check(echo: Output, metric_file: Path, table: Path | None, dialect: Any) -> 
 
     Example: likewise metric check metric.toml loans.csv
     """
+    from likewise._guarantee_warnings import warn_if_ineffective
+    from likewise.auditing.coverage import measure_coverage
+    from likewise.cli.dataset import PeopleTable
+    from likewise.cli.table_io import named
     from likewise.metric_edits import stale_comments
     from likewise.metric_file import read_metric_file
 
@@ -240,21 +245,11 @@ def check(echo: Output, metric_file: Path, table: Path | None, dialect: Any) -> 
     if n == n_hidden:
         raise FileError(f"{metric_file} gives every column the weight 0, so only a constant is within it.")
     if table is not None:
-        _check_people(echo, file, table, dialect)
+        X = PeopleTable.read(PeopleSource(table, None, dialect), file.metric, echo.note).X
+        warn_if_ineffective(*file.metric.read(X))
+        echo(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
+        options.echo_coverage(echo, measure_coverage(file.metric, X))
     echo.finish()
-
-
-def _check_people(echo: Output, file: MetricFile, table: Path, dialect: Any) -> None:
-    """Check that the metric covers the people of a table, and say how many of their pairs it constrains."""
-    from likewise._guarantee_warnings import warn_if_ineffective
-    from likewise.auditing.coverage import measure_coverage
-    from likewise.cli.dataset import PeopleTable
-    from likewise.cli.table_io import named
-
-    X = PeopleTable.read(PeopleSource(table, None, dialect), file.metric, echo.note).X
-    warn_if_ineffective(*file.metric.read(X))
-    echo(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
-    options.echo_coverage(echo, measure_coverage(file.metric, X))
 
 
 def _write(echo: Output, text: str, file: MetricFile, out: Path) -> None:

@@ -68,10 +68,7 @@ def score(
 
 def read_key(path: Path) -> bytes:
     """Read the secret key for decisions."""
-    try:
-        key = path.read_bytes()
-    except OSError as error:
-        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+    key = path.read_bytes()
     if len(key) < 16:
         raise FileError(f"{path} must hold a secret of at least 16 bytes; it has {len(key)}. Try: openssl rand 32.")
     return key
@@ -134,8 +131,9 @@ def decide(
     key_file: Path | None,
     earlier: Path | None,
     commit: bool,
+    band: Band,
+    to: Destination,
     batching: Batching,
-    **chosen: Any,
 ) -> None:
     """Decide by one draw for everybody in a round, so that similar people seldom get different decisions.
 
@@ -150,39 +148,11 @@ def decide(
     if round_name is None or key_file is None:
         raise InvalidInputError("--round and --key-file are needed: the draw follows from the key and the round.")
     if commit:
-        _commit(echo, round_name, key_file)
+        _commit(echo, round_name, read_key(key_file))
         return
     if model is None or table is None:
         raise InvalidInputError("MODEL and TABLE are needed to decide; without them use --commit or --verify.")
-    _decide(echo, model, table, round_name, key_file, batching, **chosen)
 
-
-def _commit(echo: Output, round_name: str, key_file: Path) -> None:
-    from likewise._shared_draw import SharedDraw, key_commitment
-
-    key = read_key(key_file)
-    draw = SharedDraw.from_key(key, round_name)
-    echo(
-        f"Round:               {round_name}\nCommitment of key:   {key_commitment(key)}\n"
-        f"Commitment of draw:  {draw.commitment}\nPublish these before the round.",
-        round=round_name,
-        key_commitment=key_commitment(key),
-        draw_commitment=draw.commitment,
-    )
-    echo.finish()
-
-
-def _decide(
-    echo: Output,
-    model: Path,
-    table: Path,
-    round_name: str,
-    key_file: Path,
-    batching: Batching,
-    *,
-    band: Band,
-    to: Destination,
-) -> None:
     from likewise._shared_draw import SharedDraw
     from likewise.cli.batch_scoring import ScoringJob, columns_kept, score_file
     from likewise.cli.decision_files import costs_beside_threshold, record_of, write_record
@@ -218,6 +188,20 @@ def _decide(
         record_file=str(record_of(out)),
     )
     echo.finish(next_command("decide", model, table, "--verify", out))
+
+
+def _commit(echo: Output, round_name: str, key: bytes) -> None:
+    from likewise._shared_draw import SharedDraw, key_commitment
+
+    commitment, of_draw = key_commitment(key), SharedDraw.from_key(key, round_name).commitment
+    echo(
+        f"Round:               {round_name}\nCommitment of key:   {commitment}\n"
+        f"Commitment of draw:  {of_draw}\nPublish these before the round.",
+        round=round_name,
+        key_commitment=commitment,
+        draw_commitment=of_draw,
+    )
+    echo.finish()
 
 
 def _with_band(echo: Output, model: Any, band: Band) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -118,8 +117,7 @@ class PeopleSource:
                 f"--scores beside a model must be one number per person; {self.scores!r} has blanks or text, or the "
                 "model answers with labels or several classes. Leave --scores out."
             )
-        found_digits = [re.search(r"[.,](\d+)$", str(value)) for value in scores.tolist()]
-        digits = [0 if each is None else len(each[1]) for each in found_digits]
+        digits = scores.astype(str).str.extract(r"[.,](\d+)$", expand=False).str.len().fillna(0)
         step = 10.0 ** -float(np.quantile(digits, 0.95, method="lower"))  # a few may be sums, with more digits
         tolerance = step / 2 + 1e-6 * max(1.0, float(np.abs(given.values).max()))
         gaps = np.abs(found - given.values)
@@ -214,13 +212,8 @@ class DatasetSource:
         }
         data = replace(data, X=X, output_range=limits, unseen=unseen, favourable=file.favourable)
         weighty = X.drop(columns=[name for name in file.metric.hidden if name in X and name not in file.protected])
-        note_telling(
-            *(weighty, data.y, note),
-            classify=data.is_classification,
-            target=self.target,
-            protected=file.protected,
-            cure=f"Give {{}} the weight 0 in {self.metric_file}, or take it out.",
-        )
+        cure = f"Give {{}} the weight 0 in {self.metric_file}, or take it out."
+        note_telling(replace(data, X=weighty), self.target, file.protected, note, cure)
         return data, file.metric.with_params(**kept)
 
 
@@ -317,13 +310,7 @@ class DesignSource:
         from likewise.cli.doubtful import note_telling
         from likewise.io import unused_path
 
-        leaks = note_telling(
-            *(data.X, data.y, echo.note),
-            classify=data.is_classification,
-            target=str(self.target),
-            protected=protected,
-            cure="Without it: --drop {}.",
-        )
+        leaks = note_telling(data, str(self.target), protected, echo.note, "Without it: --drop {}.")
         if leaks:
             drops = [word for name in leaks for word in ("--drop", name)]
             other = unused_path(out.with_name(f"{out.stem}-2{out.suffix}"))

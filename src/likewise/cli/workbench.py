@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import webbrowser
 from dataclasses import replace
 from pathlib import Path
@@ -228,10 +229,8 @@ def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:
     words = {name: next_command(name) for name in ("enforce", "report", "audit", "verify-card")}
 
     def line(name: str, *more: object) -> str:
-        import shlex
-
-        start, _, carried = words[name].partition(f"likewise {name}")
-        return f"{start}likewise {name} {shlex.join(map(str, more))}{carried}"
+        start = f"likewise {name}"
+        return words[name].replace(start, f"{start} {shlex.join(map(str, more))}", 1)
 
     return problem, Tools(reveal, train, line, lambda columns: origin_of(problem.X, columns), str(table))
 
@@ -239,21 +238,19 @@ def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:
 def _with_scores(echo: Output, problem: Problem, source: DesignSource, model: Any, scores: str | None) -> Problem:
     """The problem with the scores of a model in use, from a column or a model file."""
     import numpy as np
-    import pandas as pd
 
     from likewise.ask import answers
-    from likewise.cli.table_io import read_table
+    from likewise.cli.dataset import PeopleTable
 
     table = source.table
     if scores is not None:
-        column = read_table(table, source.dialect, echo.note)[scores]
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+        numbers = PeopleTable.read(source.people, None, echo.note).scores(scores).to_numpy(dtype=np.float64)
         low, high = problem.output_range or (0.0, 1.0)
         wrong = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
         if len(wrong):
             raise FileError(
                 f"{table}: scores must be numbers from {low:g} to {high:g}; row {wrong[0] + 1} of {scores!r} has "
-                f"{str(column.iloc[wrong[0]])!r}."
+                f"{numbers[wrong[0]]:g}."
             )
         if problem.task == "classification" and len(np.unique(problem.y)) != 2:
             raise InvalidInputError("--scores is for two classes or a regression. Give --model for several classes.")

@@ -31,7 +31,7 @@ from likewise.metrics.base import Metric
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes
-from likewise.reveal.linear import least_missing_weight
+from likewise.reveal.linear import ends_of, least_missing_weight
 
 _MAX_VARIABLES = 1000  # of one quadratic program
 _KNOTS_EACH, _MIN_KNOTS = 8, 16  # for each variable that the data determine, and in a column
@@ -140,8 +140,7 @@ class DesignProblem:
         rows, bounds = self.people.rows, self.joint.bounds
         gaps = bool(np.isnan(rows).any())
         for i, number in enumerate(self.people.encoder.is_number):
-            there = rows[~np.isnan(rows[:, i]), i] if number else np.array([0.0, 1.0])
-            ends = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
+            ends = (ends_of(rows[:, i]) or (0.0, 0.0)) if number else (0.0, 1.0)
             if columns[i] * (ends[1] - ends[0]) < _UNSEEN:
                 columns[i] = 0.0
             columns[i] = np.clip(columns[i], bounds.lower[i], bounds.upper[i])

@@ -17,7 +17,7 @@ import pandas as pd
 
 from likewise._subsample import fixed_sample, random_pairs
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.audit import N_SAMPLED, Audit, Searched, check_limits
+from likewise.auditing.audit import N_SAMPLED, Audit, as_audit, check_limits
 from likewise.distributed.buckets import (
     SAMPLE_PER_BUCKET,
     BoxedBucket,
@@ -33,7 +33,6 @@ from likewise.distributed.buckets import (
 from likewise.distributed.cluster import compute, delayed, persist
 from likewise.distributed.frames import DaskTable, categories_under, metric_columns
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.schema import TableEncoder
 from likewise.metrics.base import Metric
 from likewise.pairs.box_search import count_above
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
@@ -75,13 +74,12 @@ def audit(
     rows = partitions.rows_at(chosen)
     reader.check_known(rows)
     points = encoder.points(rows[names])
-    as_tables = isinstance(bound.schema, TableEncoder)
-    outputs, probable = reader.outputs(rows, as_tables=as_tables)
+    outputs, probable = reader.outputs(rows, as_tables=encoder.reads_tables)
     in_sample = np.searchsorted(chosen, sample)
     X_sample, outputs_sample = points.X[in_sample], outputs[in_sample]
 
     tree = BucketTree.fit(X_sample, outputs_sample, scales, points.kinds, n_buckets_for(n))
-    buckets = shuffle(partitions, reader, encoder, tree, outputs.shape[1], as_tables)
+    buckets = shuffle(partitions, reader, encoder, tree, outputs.shape[1])
     unit = 1.0 if probable else output_unit(buckets)
     labels = OutputLabels.of(model, predictions, output_range, probable=probable)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=labels.are_shares)
@@ -104,10 +102,13 @@ def audit(
     sampled = points.people.rows
     differences = unit * np.abs(outputs[a] / unit - outputs[b] / unit).sum(axis=1)
     sample_of_pairs = pd.DataFrame({"difference": differences, "distance": bound.distances(sampled[a], sampled[b])})
-    n_distinct = sum(summary.n_rows for summary in boxes.summaries)
-    return Searched(result, tolerance, dict(zip(above, counts, strict=True)), sample_of_pairs, n, n_distinct).audit(
-        metric, model_outputs, places.reshape(-1, 2), result.pairs, favourable
-    )
+    others: dict[str, Any] = {
+        "tolerance": tolerance,
+        "n_above": dict(zip(above, counts, strict=True)),
+        "sample": sample_of_pairs,
+    }
+    others |= {"metric": metric, "n_distinct": sum(summary.n_rows for summary in boxes.summaries)}
+    return as_audit(result, n, model_outputs, places.reshape(-1, 2), result.pairs, favourable, **others)
 
 
 def _box(n_columns: int, unit: float, parameters: SearchParameters, table: pd.DataFrame) -> BoxedBucket | None:

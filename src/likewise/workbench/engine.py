@@ -191,8 +191,7 @@ class Engine:
     def columns(self, sheet: Sheet) -> list[dict[str, Any]]:
         """What the page needs of each column, in the order of the table."""
         weights, found = sheet.weights, []
-        for name in map(str, self.X.columns):
-            i = self.names.index(name)
+        for i, name in enumerate(self.names):
             number = bool(self.encoder.is_number[i])
             unit = Unit.of(sheet.units.get(name, ""))
             levels = [] if number else [str(level) for level in self.encoder.columns[i].levels]  # type: ignore[union-attr]
