@@ -19,7 +19,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, checking, short_repr
 from likewise.additive.binning import bin_columns, knots_for
 from likewise.additive.design_matrix import Layout
-from likewise.additive.fit import effective_n_samples
+from likewise.additive.fit import check_monotone, effective_n_samples
 from likewise.additive.objective import Objective
 from likewise.additive.solver import choose_penalties
 from likewise.design.joint import Costs, JointProblem, WeightBounds, Weights
@@ -75,11 +75,12 @@ class DesignProblem:
         # would teach the other.
         folds = (row_hashes(people.rows.T) % np.uint64(n_folds)).astype(np.int64)
         n_effective = effective_n_samples(len(people), None if weights is None else counts)
+        signs = check_monotone(model.monotone, columns)
         knots, unit = knots_for(n_effective, model.max_knots), LINKS[model.link_name].unit
 
         def objective_with(knots: int | IntArray) -> Objective:
             parts = bin_columns(people.rows, shares, columns, knots, model.n_jobs)
-            layout = Layout(parts, columns, unit, {})
+            layout = Layout(parts, columns, unit, signs)
             return Objective(layout, loss, shares, np.zeros(len(parts)), n_effective, n_jobs=model.n_jobs)
 
         objective = objective_with(knots)
