@@ -2,9 +2,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from every_pair import gather_every_pair
 from likewise.pairs.gather import gather
 from likewise.pairs.kernels import fill_differences, fill_distances
-from likewise.pairs.scans import gather_every_pair
 
 POWERS = [1.0, 1.5, 2.0, 3.0, 7.0, np.inf]
 TOLERANCE = 1e-11

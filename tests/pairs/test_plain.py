@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines import with_both
+from every_pair import gather_every_pair
 from likewise import TableMetric, audit, ceiling, estimate_minimal_metric
 from likewise.kernel.distance import CODE, NULLABLE, NUMBER
 from likewise.pairs.box_search import search_tree
@@ -14,7 +15,7 @@ from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.gather import gather
 from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Columns
-from likewise.pairs.scans import gather_every_pair, search_every_pair, within_groups, worst_partners
+from likewise.pairs.scans import search_every_pair, within_groups, worst_partners
 
 POWERS = st.sampled_from([1.0, 2.0, np.inf, 1.5, 3.0])
 SIZES = st.sampled_from([2, 3, 40, 257, 900])

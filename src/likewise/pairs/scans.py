@@ -130,26 +130,10 @@ class Gathered(NamedTuple):
     complete: bool
 
 
-def gather_every_pair(
-    X: FloatArray,
-    outputs: FloatArray,
-    scales: FloatArray,
-    p: float,
-    *,
-    tolerance: float,
-    max_pairs: int,
-    n_worst: int = N_WORST,
-    kinds: Kinds,
-) -> Gathered:
-    """As `likewise.pairs.gather.gather`, by comparing every pair."""
-    columns, outputs = Columns(np.ascontiguousarray(X.T), kinds, scales, p), np.ascontiguousarray(outputs.T)
-    return gather_blocks(lambda: plain.blocks_after(columns, outputs), len(X), tolerance, max_pairs, n_worst)
-
-
 def gather_blocks(
     blocks: Callable[[], Blocks], n_people: int, tolerance: float, max_pairs: int, n_worst: int
 ) -> Gathered:
-    """Gather pairs with ``difference - distance > tolerance`` from blocks, which may be gone through twice."""
+    """As `likewise.pairs.gather.gather`, from blocks of every pair, which may be gone through twice."""
     parts, size, n_worst = [NO_PAIRS], 0, min(max_pairs, n_worst)
     for first, differences, distances in blocks():
         rows, others = np.nonzero(differences - distances > tolerance)
