@@ -130,22 +130,6 @@ class Gathered(NamedTuple):
     complete: bool
 
 
-def gather_every_pair(
-    X: FloatArray,
-    outputs: FloatArray,
-    scales: FloatArray,
-    p: float,
-    *,
-    tolerance: float,
-    max_pairs: int,
-    n_worst: int = N_WORST,
-    kinds: Kinds,
-) -> Gathered:
-    """As `likewise.pairs.gather.gather`, by comparing every pair."""
-    columns, outputs = Columns(np.ascontiguousarray(X.T), kinds, scales, p), np.ascontiguousarray(outputs.T)
-    return gather_blocks(lambda: plain.blocks_after(columns, outputs), len(X), tolerance, max_pairs, n_worst)
-
-
 def gather_blocks(
     blocks: Callable[[], Blocks], n_people: int, tolerance: float, max_pairs: int, n_worst: int
 ) -> Gathered:

@@ -12,7 +12,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Columns, Points, RowHashes, row_hashes
-from likewise.pairs.scans import N_WORST, NO_PAIRS, Blocks, cells_of, gather_blocks, gather_every_pair, worst_partners
+from likewise.pairs.scans import N_WORST, NO_PAIRS, Blocks, cells_of, gather_blocks, worst_partners
 from likewise.reveal.shapes import CategoryShapes
 
 SHORTFALL = 2e-10
@@ -124,24 +124,24 @@ def cuts_in_memory(
     """Pairs that violate a metric, among people in memory."""
     if len(people.X) < 2:
         return as_cuts(people, NO_PAIRS, shapes, complete=True)
-    outputs, kinds, gather = shrunk(people.outputs), shapes.kinds, gather_every_pair
+    outputs, kinds = shrunk(people.outputs), shapes.kinds
     n, n_columns = people.X.shape
-    if shapes.tables:
-        plain = scales.copy()
-        plain[list(shapes.tables)] = 0.0
-        columns, answers = Columns(np.ascontiguousarray(people.X.T), kinds, plain, p), np.ascontiguousarray(outputs.T)
-
-        def blocks() -> Blocks:
-            return shapes.with_tables(blocks_after(columns, answers), people.X, scales)
-
-        pairs, complete = gather_blocks(blocks, n, TOLERANCE, max_pairs, n_worst)
-        return as_cuts(people, pairs, shapes, complete=complete)
-    if should_compile("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
+    if not shapes.tables and should_compile("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
         from likewise.pairs.gather import gather
-    pairs, complete = gather(
-        people.X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=max_pairs, n_worst=n_worst, kinds=kinds
-    )
-    return as_cuts(people, pairs, shapes, complete=complete)
+
+        found = gather(
+            people.X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=max_pairs, n_worst=n_worst, kinds=kinds
+        )
+        return as_cuts(people, found.pairs, shapes, complete=found.complete)
+    plain = scales.copy()
+    plain[list(shapes.tables)] = 0.0
+    columns, answers = Columns(np.ascontiguousarray(people.X.T), kinds, plain, p), np.ascontiguousarray(outputs.T)
+
+    def blocks() -> Blocks:
+        return shapes.with_tables(blocks_after(columns, answers), people.X, scales)
+
+    found = gather_blocks(blocks, n, TOLERANCE, max_pairs, n_worst)
+    return as_cuts(people, found.pairs, shapes, complete=found.complete)
 
 
 def shrunk(outputs: FloatArray) -> FloatArray:
