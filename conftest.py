@@ -19,6 +19,7 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
 
 HERE = Path(__file__).parent
+os.environ.pop("COLUMNS", None)  # pytest's workers say 80, and commands would break their lines there
 
 
 def run_commands(example: Example) -> str | None:

@@ -63,7 +63,7 @@ def run() -> str:
         on_people = f"{found.on_people['effect'].max():.4f}"
         figures = [on_people, f"{tried:.4f}", f"{found.found:.4f}", f"{found.proven:.4f}"]
         spent = f"{found.seconds:.2g} s" if found.seconds >= 1 else f"{1000 * found.seconds:.0f} ms"
-        rows.append([name, *figures, "yes" if found.meets else "no", f"{found.n_boxes:,}", spent])
+        rows.append([name, *figures, "yes" if found.meets else "no", f"{found.proof.n_boxes:,}", spent])
         assert found.proven >= max(found.found, tried) - 1e-9
     first = section(
         title,

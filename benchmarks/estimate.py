@@ -114,7 +114,8 @@ def scan_per_program():
     import numpy as np
     from numba import njit, prange
 
-    from likewise.reveal.active_set import Cuts, ExhaustiveSearch
+    from benchmarks.exhaustive import ExhaustiveSearch
+    from likewise.reveal.active_set import Cuts
 
     @njit(parallel=True, error_model="numpy")
     def mean_gaps(columns):
@@ -182,6 +183,7 @@ def measure_kind(n: int, kind: str) -> None:
 def measure(what: str, n: int, kind: str = "numbers", p: float = 1.0) -> None:
     import numpy as np
 
+    from benchmarks.exhaustive import ExhaustiveSearch
     from likewise import TableMetric, estimate_minimal_metric
     from likewise.reveal import active_set
     from likewise.reveal import linear_program as program
@@ -205,7 +207,8 @@ def measure(what: str, n: int, kind: str = "numbers", p: float = 1.0) -> None:
     if what == "search":
         print(spent, peak(), found[-1].n_rounds)
         return
-    full = active_set.ExhaustiveSearch if what == "exact" else scan_per_program()
+
+    full = ExhaustiveSearch if what == "exact" else scan_per_program()
     scan(1000)
     scanned = seconds(lambda: scan(n))
     ours, full = (

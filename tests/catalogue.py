@@ -758,7 +758,7 @@ WAYS = {
     "pickled": lambda model, given, y: pickle.loads(pickle.dumps(clone(model).fit(given, y))),
     "with_metric": _other_metric_first,
     "JSON": lambda model, given, y: type(model).from_json(model.fit(given, y).to_json()),
-    "whole points": lambda model, given, y: model.fit(given, y).in_points(points_to_double=400),
+    "whole points": lambda model, given, y: model.fit(given, y).in_points(points_to_double=4000),
     "Dask": _from_dask,
 }
 

@@ -33,7 +33,6 @@ from likewise import (
 )
 from likewise._fit_validation import seed_from
 from likewise.base import ConstrainedClassifier, PlainScorer, Scorer
-from likewise.cli.batch_scoring import keyed_decisions
 from likewise.dummy import ConstantClassifier as ConstantOfAll
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
@@ -202,7 +201,7 @@ def test_outcomes_of_tables_are_checked(y, message):
 
 def test_nothing_fitted_is_there_before_fit():
     model = SmoothedClassifier(DecisionTreeClassifier())
-    for name in ("guarantee_", "estimator_", "noise_", "n_draws_"):
+    for name in ("guarantee_", "estimator_", "noise_"):
         with pytest.raises(NotFittedError):
             getattr(model, name)
 
@@ -222,12 +221,12 @@ class ConstantClassifier(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
+    def learn(self, data, metric):
         return Constant(promised_guarantee(metric, Bound(), "exact", "It is a constant."))
 
 
 class FailingClassifier(ConstantClassifier):
-    def learn(self, people, y, weights, metric):
+    def learn(self, data, metric):
         self.half_done_ = True
         raise RuntimeError("no")
 
@@ -327,10 +326,6 @@ def test_equal_people_have_the_same_visible_bytes_in_every_method():
         if isinstance(model, AdditiveClassifier):  # a level of 0 may be stored with either sign
             assert model.scorer_.model.shapes
         assert model.visible_rows(minus).tobytes() == model.visible_rows(plus).tobytes(), model
-        chances = np.full((2, 2), 0.5)
-        for key in (b"k" * 16, b"l" * 16):
-            first, second = (keyed_decisions(model, people, chances, key) for people in (plus, minus))
-            assert first.tolist() == second.tolist()
 
 
 def test_a_point_of_negative_zero_is_one_of_zero():

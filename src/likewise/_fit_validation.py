@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,39 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_random, check_size, checking
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.kernel.schema import ArrayEncoder, Encoder, People, as_frame, labels_of
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """People that a model learns from, with their outcomes and their weights in the loss.
+
+    Attributes
+    ----------
+    people : People
+    y : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,), or None
+        None counts everybody once.
+    """
+
+    people: People
+    y: npt.NDArray[Any]
+    weights: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    @property
+    def counts(self) -> FloatArray:
+        """The weights; ones if there are none."""
+        return np.ones(len(self)) if self.weights is None else self.weights
+
+    def take(self, rows: IntArray) -> TrainingData:
+        """Some of the people."""
+        return TrainingData(self.people.take(rows), self.y[rows], None if self.weights is None else self.weights[rows])
 
 
 class UnfittedError(LikewiseError, NotFittedError):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,13 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from likewise._fit_validation import TrainingData
 from likewise._parallel import threads_for
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, short_repr
 from likewise.ask import Ask, answers, is_plain_function
-from likewise.base import ConstrainedClassifier, ConstrainedEstimator, Scorer
+from likewise.base import METRIC, ConstrainedClassifier, ConstrainedEstimator, Scorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import clipped_predictions, hard_votes, soft_votes
 from likewise.kernel.links import to_unit_range
@@ -47,14 +48,12 @@ class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):
             router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         return router
 
-    def _inner_weights(self, weights: FloatArray | None) -> FloatArray | None:
-        """The weights, if the inner estimator requests them."""
-        if weights is None or not get_config()["enable_metadata_routing"]:
-            return weights
-        routed = process_routing(self, "fit", sample_weight=weights)
-        if "estimator" not in routed:
-            return weights
-        return routed["estimator"].fit.get("sample_weight")  # type: ignore[no-any-return]
+    def _inner_data(self, data: TrainingData) -> TrainingData:
+        """The data, with weights if the inner estimator requests them."""
+        if data.weights is None or not get_config()["enable_metadata_routing"]:
+            return data
+        routed = process_routing(self, "fit", sample_weight=data.weights)
+        return replace(data, weights=routed["estimator"].fit.get("sample_weight")) if "estimator" in routed else data
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Classes of a frozen inner estimator, or those in `y`."""
@@ -179,6 +178,26 @@ def metric_of(estimator: Any) -> Metric | None:
     return getattr(getattr(inner, "noise", None), "described", None) if metric is None else metric
 
 
+class WrapsClassifier(WrapsEstimator, ConstrainedClassifier):
+    """A classifier around one that enforces a metric, which is kept."""
+
+    estimator_: ConstrainedClassifier
+
+    @property
+    def metric(self) -> Metric | None:  # type: ignore[override]
+        """The inner estimator's metric."""
+        return metric_of(self.estimator)
+
+    def with_metric(self, metric: Metric) -> Self:
+        """Return an unfitted copy around a model within another metric."""
+        return clone(self).set_params(estimator=inner_for(self.estimator, metric))  # type: ignore[no-any-return]
+
+    def _metric_to_enforce(self) -> Metric | None:
+        inner = inner_classifier(self.estimator)
+        METRIC.check("metric of the estimator", inner.metric)
+        return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner._metric_to_enforce()
+
+
 _find_fit: ContextVar[Callable[[Any, Any, npt.NDArray[Any]], Any] | None] = ContextVar("find_fit", default=None)
 
 
@@ -257,9 +276,7 @@ def scores_of(
 
 def out_of_fold_scores(
     estimator: Any,
-    people: People,
-    y: npt.NDArray[Any],
-    weights: FloatArray | None,
+    data: TrainingData,
     classes: npt.NDArray[Any] | None,
     limits: tuple[float, float],
     *,
@@ -268,14 +285,13 @@ def out_of_fold_scores(
     verbose: bool = False,
 ) -> FloatArray:
     """Scores of each person by a model fitted without that person."""
-    scores = np.full(len(people), np.nan)
-    folds = folds_for(people, y, classes, cv, seed)
+    scores = np.full(len(data), np.nan)
+    folds = folds_for(data, classes, cv, seed)
     with progress_bar("Fitting", len(folds), show=verbose) as advance:
         for train, test in folds:
-            model = fit_weighted(
-                estimator, people.take(train).table, y[train], None if weights is None else weights[train]
-            )
-            scores[test] = scores_of(model, people.take(test), classes, limits)
+            known = data.take(train)
+            model = fit_weighted(estimator, known.people.table, known.y, known.weights)
+            scores[test] = scores_of(model, data.people.take(test), classes, limits)
             advance(1)
     if np.isnan(scores).any():
         raise InvalidInputError(f"cv must hold out every person once; row {int(np.isnan(scores).argmax())} never is.")
@@ -288,12 +304,13 @@ def is_trained_here(estimator: Any) -> bool:
 
 
 def folds_for(
-    people: People, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, cv: Any, seed: int
+    data: TrainingData, classes: npt.NDArray[Any] | None, cv: Any, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
     """Train and test indices; without `cv`, of five shuffled folds."""
+    y = data.y
     if cv is None:
         least = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
         if least < 2:
             raise InvalidInputError("y must hold each class at least twice, for cross-validation.")
         cv = (KFold if classes is None else StratifiedKFold)(min(_FOLDS, least), shuffle=True, random_state=seed)
-    return positions_by(cv, people.rows, y, classify=classes is not None)
+    return positions_by(cv, data.people.rows, y, classify=classes is not None)

@@ -134,7 +134,7 @@ class Graph:
         return self.add("Where", self.add("IsNaN", x), np.float64(np.nan), cut)
 
     def probabilities(self, scores: str, link: str) -> str:
-        """Class probabilities of scores, by the operations of `additive.kernels`."""
+        """Class probabilities of scores, by the operations of `LINKS`."""
         if link == "softmax":
             top = self.add("ReduceMax", scores, np.array([1]))
             parts = self.add("Exp", self.add("Sub", scores, top))

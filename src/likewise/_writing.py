@@ -41,6 +41,12 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file atomically, with the line ends of the text."""
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(text.encode())
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -14,6 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 
 from likewise._fit_validation import (
+    TrainingData,
     check_classes,
     check_fitted,
     check_sample_weight,
@@ -146,7 +147,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
     feature_names_in_: npt.NDArray[Any]
 
     @abstractmethod
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric) -> Scorer:
+    def learn(self, data: TrainingData, metric: BoundMetric) -> Scorer:
         """Fit to validated data, within a metric bound to these people's columns; return a scorer."""
 
     @abstractmethod
@@ -171,15 +172,15 @@ class ConstrainedEstimator(BaseEstimator, ABC):
             asked = self._metric_to_enforce()
             with checking():
                 people, y = self._read(X, y, asked)
-                weights = check_sample_weight(sample_weight, len(people))
+                data = TrainingData(people, y, check_sample_weight(sample_weight, len(people)))
                 self._check_target(y)
             metric = asked
             if metric is None:
-                found = linear_weights(people.rows, y, classify=self._classify, sample_weight=weights)
+                found = linear_weights(people.rows, y, classify=self._classify, sample_weight=data.weights)
                 metric = WeightedLp(found, feature_names=people.encoder.labels)
             bound = metric.bind(people.encoder)  # the only place: what is below takes it as it is
             bound.check_people(people)
-            self.scorer_ = self.learn(people, y, weights, bound)
+            self.scorer_ = self.learn(data, bound)
             self.encoder_ = people.encoder
             self.ranges_ = ranges_of(people, bound)
             warn_if_vacuous(self.guarantee_, people)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from likewise._fit_validation import TrainingData
 from likewise._typing import FloatArray
 from likewise._validation import Rule
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, PlainScorer
@@ -68,11 +68,9 @@ class ConstantClassifier(ConstrainedClassifier):
     def __init__(self, metric: Metric | None = None) -> None:
         self.metric = metric
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
-    ) -> ConstantScorer:
+    def learn(self, data: TrainingData, metric: BoundMetric) -> ConstantScorer:
         """Compute the class frequencies."""
-        shares = np.average(y[:, None] == self.classes_, axis=0, weights=weights)
+        shares = np.average(data.y[:, None] == self.classes_, axis=0, weights=data.weights)
         return ConstantScorer(metric, shares)
 
 
@@ -99,9 +97,7 @@ class ConstantRegressor(ConstrainedRegressor):
         self.metric = metric
         self.output_range = output_range
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
-    ) -> ConstantScorer:
+    def learn(self, data: TrainingData, metric: BoundMetric) -> ConstantScorer:
         """Compute the mean."""
-        mean = np.clip(np.average(y, weights=weights), *self.output_range_)
+        mean = np.clip(np.average(data.y, weights=data.weights), *self.output_range_)
         return ConstantScorer(metric, np.array([mean]), self.output_range_)

@@ -196,22 +196,8 @@ def _checksum(archive: ZipFile) -> bytes:
 
 
 # Types allowed in model files beyond those that skops trusts: our own, and parts of models that hold only numbers.
-_OWN = tuple(
-    f"likewise.{part}."
-    for part in (
-        "additive",
-        "base",
-        "calibration",
-        "decisions",
-        "dummy",
-        "kernel",
-        "inspection",
-        "lipschitz",
-        "metrics",
-        "projection",
-        "smoothing",
-    )
-)
+_PACKAGES = "additive base calibration decisions dummy kernel inspection lipschitz metrics projection smoothing"
+_OWN = tuple(f"likewise.{name}." for name in _PACKAGES.split())
 _FOREIGN = frozenset(
     {
         "numpy.dtype",

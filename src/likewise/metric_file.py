@@ -9,15 +9,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from likewise._validation import PATH, check_output_range, short_repr
-from likewise._writing import atomic_write
+from likewise._writing import write_text
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.odds import phrase_of_scale, scale_of_phrase, unit_of_phrase
 from likewise.metrics.table import NEGLIGIBLE, ONLY_BLANKS, TableMetric
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 from likewise.verification.domain import Domain
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HEADING = (
     "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",
@@ -162,12 +165,14 @@ class MetricFile:
         when = "" if self.date is None else self.date.isoformat()
         return ", ".join(part for part in (self.source or "by hand", when, edited) if part)
 
-    def rounded(self) -> MetricFile:
-        """The same in round numbers."""
-        metric = self.metric.rounded()
+    def rounded(self, people: pd.DataFrame | None = None) -> MetricFile:
+        """The same in round numbers; with `people`, without weights that hardly separate these."""
+        kept = self.metric if people is None else self.metric.without_negligible(people)
+        metric = kept.rounded()
         made = {**self.made_with, "rounded": True} if self.made_with else {}
         how = self.how if metric == self.metric else without_claim(self.how)
-        return replace(self, metric=metric, how=how, made_with=made)
+        gone = tuple(name for name in metric.hidden if name not in self.metric.hidden)
+        return replace(self, metric=metric, how=how, made_with=made, not_used=(*self.not_used, *gone))
 
     def scaled(self, factor: float) -> MetricFile:
         """The same with distances `factor` times as large."""
@@ -215,8 +220,7 @@ def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: M
         raise InvalidTypeError(
             f"metric must be a TableMetric, since a file needs column names; got {short_repr(metric)}."
         )
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(format_metric(metric, words=words).encode())
+    write_text(path, format_metric(metric, words=words))
 
 
 def format_metric(metric: TableMetric | MetricFile, *, words: MetricComments | None = None) -> str:
@@ -264,7 +268,10 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
             name: weight_in_words(weight, worth[name], step="mismatch") for name, weight in categories.items()
         },
         "missing": {name: weight_in_words(weight, step=" ") for name, weight in metric.missing.items()},
-        "special": {name: (_codes_of(codes), "") for name, codes in metric.special.items()},
+        "special": {
+            name: ({f"{code:.17g}": weight_in_words(weight, step=" ")[0] for code, weight in codes.items()}, "")
+            for name, codes in metric.special.items()
+        },
         "order": {name: (list(listed), "") for name, listed in metric.order.items()},
         "groups": {name: (given | {"within": _number(given["within"])}, "") for name, given in metric.groups.items()},
         "distances": {name: (_distances(given), "") for name, given in metric.distances.items()},
@@ -312,11 +319,6 @@ def _inline(value: dict[str, Any]) -> Any:
 def _distances(given: Mapping[Any, Mapping[Any, float]]) -> dict[str, dict[str, int | float]]:
     """Distances between categories, with keys as TOML has them."""
     return {str(a): {str(b): _number(distance) for b, distance in row.items()} for a, row in given.items()}
-
-
-def _codes_of(codes: Mapping[float, float]) -> dict[str, Any]:
-    """Special codes with their weights, with keys as TOML has them."""
-    return {f"{code:.17g}": weight_in_words(weight, step=" ")[0] for code, weight in codes.items()}
 
 
 def _number(value: float) -> int | float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -150,6 +149,6 @@ def test_a_scorecard_says_which_levels_are_held_back():
 
 
 def test_the_nearest_of_two_equal_gains_is_the_smallest_change():
-    column = Column(0, 0.0, None, np.array([0.0, 1.0, 1.0]), 0.0, 0.4, np.nan, 0.0, [0, 1, 2], np.array([0, 1.0, 0.5]))
-    assert smallest_change([column], 1.0) == {0: 2.0}
-    assert smallest_change([replace(column, shares=np.array([0, 0.5, 1.0]))], 1.0) == {0: 1.0}
+    values, gains = np.array([1.0, 2.0]), np.ones(2)
+    assert smallest_change([Column.of(0, values, np.array([0.4, 0.2]), gains)], 1.0) == {0: 2.0}
+    assert smallest_change([Column.of(0, values, np.array([0.2, 0.4]), gains)], 1.0) == {0: 1.0}

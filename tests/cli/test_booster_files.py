@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import committee
 from likewise import TableMetric, write_metric
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.external_models import load_booster
@@ -146,3 +147,16 @@ def test_a_report_takes_the_categories_too(old):
     assert (folder / "page.html").exists()
     alone = run(folder, "report people.csv --scores score --metric metric.toml --categories categories.json")
     assert "--categories is for a model" in alone.stderr
+
+
+def test_the_workbench_takes_the_categories_too(old):
+    folder, words = old[0], ["people.csv", "--target", "bought", "--drop", "score", "--model", "old.json"]
+    table = pd.read_csv(folder / "people.csv")
+    table.assign(bought=outcome(table)).to_csv(folder / "people.csv", index=False)
+    refused = run(folder, f"workbench {' '.join(words)} --no-browser")
+    assert "--categories FILE.json must list those of 'job'" in refused.stderr
+    with (
+        committee.command(folder, *words, "--categories", "categories.json") as (address, _),
+        committee.Client(address) as ann,
+    ):
+        assert ann.settled()["result"]["today"]["title"] == "old.json"

@@ -119,7 +119,6 @@ def test_a_model_is_within_the_metric_revealed_from_it(place, model):
         ("--group job", "must be like job=clerk,teacher; got 'job'"),
         ("--group trade=clerk,teacher", "--group must name columns of the table; there is no 'trade'"),
         ("--group job=clerk,clerk", "'clerk' is listed twice for 'job'"),
-        ("--group job=clerk,teacher --by design", "--group is for a metric revealed from a model or from --scores"),
         ("--start bad.toml", "must obey the triangle inequality; got 9 between '1' and '3'"),
         ("--start zero.toml", "'clerk' and 'teacher' of 'job' are at distance 0"),
         ("--start tiny.toml", "for 'job'. Declare its categories further apart"),

@@ -205,27 +205,6 @@ def test_json_is_one_document(work):
     assert facts["metric_file"] == "j.toml"
 
 
-def test_decisions_need_a_key(work):
-    (work / "key").write_bytes(os.urandom(32))
-    (work / "short").write_bytes(b"abc")
-    done = run(work, "score model.skops loans.csv --decide --key-file key --out decided.parquet")
-    assert done.exit_code == 0
-    assert set(pd.read_parquet(work / "decided.parquet")["decision"]) <= {"yes", "no"}
-    assert "go together" in run(work, "score model.skops loans.csv --decide").output
-    assert "at least 16 bytes" in run(work, "score model.skops loans.csv --decide --key-file short").output
-
-
-def test_the_same_seed_gives_the_same_model(work):
-    for name in ("a", "b"):
-        run(
-            work,
-            f"enforce loans.csv --method smoothing "
-            f"--target approved --metric metric.toml --draws 20 --seed 7 --out {name}.skops",
-        )
-        run(work, f"score {name}.skops loans.csv --out {name}.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet(work / "a.parquet"), pd.read_parquet(work / "b.parquet"))
-
-
 FRESH = {"metric": "fresh.toml", "enforce": "fresh.skops", "score": "fresh.parquet", "report": "fresh.html"}
 
 
@@ -257,7 +236,6 @@ def mistakes(work):
         ("metric loans.csv --target years", "has 30 different whole numbers, which could be class labels or numeric"),
         ("metric loans.csv --target income --task classification", "has .* different values, too many for classes"),
         ("metric loans.csv --target approved --task regression", "must hold numbers for --task regression"),
-        ("metric loans.csv --target approved --scale 0", "--scale must be a positive number"),
         ("metric loans.csv --target approved --delimiter ab", "--delimiter must be one character"),
         (
             "enforce loans.csv --target approved --metric metric.toml --delimiter ab",

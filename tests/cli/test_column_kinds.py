@@ -314,11 +314,6 @@ def test_a_cluster_gives_the_same_bits_for_codes_and_text(place, threads):
     assert scores(place, "typed", plain_first, batch=60, cluster=threads) == expected
 
 
-@pytest.mark.slow  # processes take seconds to start
-def test_two_processes_give_the_same_bits_for_codes_and_text(place):
-    assert scores(place, "typed", PEOPLE, batch=100, jobs=2) == scores(place, "typed", PEOPLE)
-
-
 # -- commands on tables as people have them ---------------------------------------------------------------------------
 
 

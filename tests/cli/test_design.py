@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from likewise.cli import design as designing
+from likewise.cli import console
 from likewise.metric_file import read_metric_file
 from shell import LOANS, run
 
-FEW = "--points 3 --folds 2"
+FEW = "--points 3 --folds 2 --loose"
 
 
 @pytest.fixture
@@ -39,12 +39,40 @@ def test_the_file_says_that_it_was_designed_when_and_with_which_protected_column
 
 def test_the_frontier_is_shown_beside_what_it_is_compared_with(place):
     lines = design(place, "--protected race").output.splitlines()
-    start = lines.index("mean distance  Brier score, held out")
-    points, beside = lines[start + 1 : start + 4], lines[start + 4 : start + 7]
+    start = lines.index("mean distance  Brier score, held out    pairs bound  skill kept")
+    points, beside = lines[start + 1 : start + 5], lines[start + 5 : start + 9]
     assert all("±" in line for line in points + beside)
-    assert sum(line.endswith(" chosen") for line in points) == 1
-    assert [line.split(maxsplit=4)[-1] for line in beside[:2]] == ["constant", "linear model's own metric"]
-    assert beside[2].endswith("boosting, no guarantee")
+    (chosen,) = [line for line in points if line.endswith(" chosen")]
+    assert re.search(r" 95% ± \d+  chosen", chosen)  # of the skill
+    for line, title in zip(
+        beside, ("constant", "logistic regression, no", "linear model's own", "boosting"), strict=True
+    ):
+        assert title in line
+
+
+def test_a_metric_that_binds_next_to_nothing_is_not_written_unless_asked_for(place):
+    words = "design loans.csv --target approved --id id --points 3 --folds 2"
+    done = run(place, words)
+    assert done.exit_code == 2
+    assert not (place / "metric.toml").exists()
+    said = re.search(r"binds ([\d.]+)% of the pairs .* One that binds (\d+)% keeps (\d+)% ± \d+ of", done.output)
+    assert float(said[1]) < 10
+    assert run(place, f"{words} --loose").exit_code == 0
+    done = run(place, f"{words} --bind 0.{said[2]} --force")
+    assert done.exit_code == 0, done.output
+    assert f" {said[3]}% ± " in next(line for line in done.output.splitlines() if line.endswith("chosen"))
+    assert "the loosest that binds 50% of the pairs" in read_metric_file(place / "metric.toml").how
+    assert run(place, f"{words} --keep 0.4 --force").exit_code == 0  # which keeps less, and binds more
+
+
+def test_outcomes_that_no_column_tells_are_refused_with_the_figures(place):
+    chance = np.random.default_rng(0).choice(["yes", "no"], 150)
+    LOANS.assign(approved=chance).to_csv(place / "chance.csv", index=False)
+    done = run(place, "design chance.csv --target approved --id id --points 3 --folds 2 --protected race")
+    assert done.exit_code == 2
+    assert "No metric is better than a constant on held-out people: the best gains" in done.output
+    assert "pairs bound" in done.output
+    assert not (place / "metric.toml").exists()
 
 
 def test_json_has_the_same_frontier(place):
@@ -65,7 +93,7 @@ def test_a_mean_distance_that_is_asked_for_is_chosen(place):
 
 
 def test_a_person_at_a_terminal_is_asked_once_which_columns_are_protected(place, monkeypatch):
-    monkeypatch.setattr(designing, "_is_terminal", lambda: True)
+    monkeypatch.setattr(console, "is_terminal", lambda: True)
     done = design(place, given="race\n")
     assert done.exit_code == 0, done.output
     assert "protected by law, and must not matter (candidates by their names: race)?" in done.output
@@ -78,7 +106,7 @@ def test_a_person_at_a_terminal_is_asked_once_which_columns_are_protected(place,
 
 
 def test_an_empty_answer_is_recorded_too(place, monkeypatch):
-    monkeypatch.setattr(designing, "_is_terminal", lambda: True)
+    monkeypatch.setattr(console, "is_terminal", lambda: True)
     assert design(place, given="\n").exit_code == 0
     assert read_metric_file(place / "metric.toml").how.endswith("a person named: none.")
 
@@ -90,30 +118,6 @@ def test_without_a_terminal_nobody_is_asked_and_the_file_says_so(place):
     file = read_metric_file(place / "metric.toml")
     assert file.protected == ()
     assert file.how.endswith("Nobody was asked which columns are protected by law; none is.")
-
-
-def test_what_people_wrote_is_replaced_with_a_copy_and_a_diff_only(place):
-    assert design(place, "--protected race").exit_code == 0
-    path = place / "metric.toml"
-    assert "exists already" in design(place, "--protected race").output
-    path.write_text("# Agreed in May.\n" + path.read_text())
-    done = design(place, "--protected region --force")
-    assert done.exit_code == 0, done.output
-    assert "# Agreed in May." in path.read_text()
-    assert read_metric_file(path).protected == ("region", "race")
-    path.write_text(path.read_text().replace("race = 0 ", "race = 0.1 ").replace('"region", "race"', '"region"'))
-    edited = path.read_text()
-    done = design(place, "--protected race --force")
-    assert done.exit_code == 0, done.output
-    assert edited in [copy.read_text() for copy in place.glob("metric.toml*bak")]
-    assert "-race = 0.1" in done.output
-
-
-def test_metric_by_design_is_the_same(place):
-    assert run(place, "design loans.csv --target approved --id id --protected race --out a.toml").exit_code == 0
-    done = run(place, "metric loans.csv --target approved --id id --by design --zero race --out b.toml")
-    assert done.exit_code == 0, done.output
-    assert (place / "a.toml").read_text() == (place / "b.toml").read_text()
 
 
 def test_a_regression_has_its_range_in_the_file(place):
@@ -134,8 +138,6 @@ def test_a_regression_has_its_range_in_the_file(place):
         ("design loans.csv --target constant", "nothing to learn"),
         ("design loans.csv --target approved --range 0 1", "--range is for a regression"),
         (f"design loans.csv --target approved --mean-distance 900 {FEW}", "mean_distance must be between"),
-        ("metric loans.csv --target approved --by design --scale 2", "--scale is for --by model"),
-        ("metric loans.csv --target approved --by design --order race=a,b", "--order is for a metric revealed"),
         ("metric loans.csv --judgements answers.csv --order race=a,b", "--order is for a metric revealed"),
     ],
 )

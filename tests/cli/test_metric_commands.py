@@ -1,6 +1,7 @@
 """Commands on a metric file leave what a committee wrote as it is."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -180,33 +181,6 @@ def test_a_comment_that_contradicts_its_weight_is_refused_by_check_and_corrected
     assert 'pay = "1 point = $1,000"\n' in (tmp_path / "half.toml").read_text(encoding="utf-8")
 
 
-def test_a_written_file_is_read_and_written_to_the_same_bytes(tmp_path):
-    LOANS.to_csv(tmp_path / "loans.csv", index=False)
-    done = run(tmp_path, "metric loans.csv --target approved --drop id --zero race --out m.toml")
-    assert done.exit_code == 0, done.output
-    path = tmp_path / "m.toml"
-    assert format_metric(read_metric_file(path), words=read_comments(path)).encode() == path.read_bytes()
-
-
-def test_what_is_replaced_is_kept_and_the_changes_are_printed(tmp_path):
-    LOANS.to_csv(tmp_path / "loans.csv", index=False)
-    make = "metric loans.csv --target approved --drop id --out m.toml"
-    assert run(tmp_path, make).exit_code == 0
-    first = (tmp_path / "m.toml").read_bytes()
-    done = run(tmp_path, f"{make} --zero race --force")
-    assert done.exit_code == 0, done.output
-    assert (tmp_path / "m.toml.bak").read_bytes() == first
-    assert "m.toml is kept as" in done.stdout
-    assert "+race = 0" in done.stdout
-    second = (tmp_path / "m.toml").read_bytes()
-    (tmp_path / "other.toml").write_bytes(first)
-    done = run(tmp_path, "metric scale other.toml --by 0.5 --out m.toml --force")
-    assert done.exit_code == 0, done.output
-    assert sorted(path.read_bytes() for path in tmp_path.glob("m.toml*bak")) != []
-    assert second in [path.read_bytes() for path in tmp_path.iterdir()]
-    assert "-race = 0" in done.stdout
-
-
 LENDERS = """# Agreed on 3 May, after  two  meetings.
 p = 1
 
@@ -249,7 +223,7 @@ def test_a_file_says_where_its_weights_came_from_and_when(tmp_path, command, sou
     path = tmp_path / "m.toml"
     assert format_metric(file, words=read_comments(path)).encode() == path.read_bytes()
     assert f"Source: {source}, {today()}." in run(tmp_path, "metric show m.toml").stdout
-    text = path.read_text().replace("years = 0", "years = 1")
+    text = re.sub(r"^years = .*$", "years = 1", path.read_text(), flags=re.MULTILINE)
     assert text != path.read_text()
     path.write_text(text)
     assert f"Source: {source}, {today()}, edited by hand since." in run(tmp_path, "metric show m.toml").stdout
@@ -286,10 +260,6 @@ def test_show_says_from_how_many_people_the_weights_are(tmp_path):
     assert "Source: revealed, " in said
     told = json.loads(run(tmp_path, "metric show metric.toml --json").stdout)
     assert (told["people"], told["kept_apart"], told["rows"]) == (file.people, 0.2, file.rows)
-
-
-def test_a_file_without_an_origin_was_written_by_hand(place):
-    assert "Source: by hand." in run(place, "metric show committee.toml").stdout
 
 
 def test_diff_says_which_weights_changed(place):

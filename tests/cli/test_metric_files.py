@@ -196,19 +196,6 @@ def test_scaling_a_file_changes_weights_and_what_they_are_worth_and_nothing_else
         assert words in done.stderr
 
 
-def test_scaling_twice_adds_up_and_distances_follow(loans):
-    assert run(loans, f"{COMMAND} --zero race").exit_code == 0
-    assert run(loans, "metric scale m.toml --by 0.5 --out half.toml").exit_code == 0
-    assert run(loans, "metric scale half.toml --by 0.5 --out quarter.toml").exit_code == 0
-    before, after = (read_metric_file(loans / f"{name}.toml") for name in ("m", "quarter"))
-    np.testing.assert_allclose(4 * after.metric.pairwise(LOANS), before.metric.pairwise(LOANS))
-    assert (after.scaled_by, after.as_written, after.protected) == (0.25, True, ("race",))
-    assert "no smaller distance" not in (loans / "quarter.toml").read_text()
-    done = run(loans, "metric scale m.toml --by 1000 --out loose.toml")
-    assert "Weights of categories and blanks are at most 1, which constrains nothing: region" in done.stderr
-    assert run(loans, f"{COMMAND} --model boosting --out half.toml --force").exit_code == 0  # nobody wrote it
-
-
 def test_a_protected_column_with_a_weight_is_refused_with_its_line(tmp_path):
     path = tmp_path / "m.toml"
     path.write_text(COMMITTEE.replace("race = 0 ", "race = 0.1 "))

@@ -1,8 +1,5 @@
 """What a batch of people gets in a file of scores, column by column."""
 
-import hashlib
-import hmac
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from likewise import AdditiveClassifier, AdditiveRegressor, RecalibratedClassifier, SmoothedClassifier, TableMetric
-from likewise.cli.batch_scoring import ScoringJob, score_file, uniform_from
+from likewise.cli.batch_scoring import ScoringJob
 from likewise.io import load_model, save_model
 
 RNG = np.random.default_rng(0)
@@ -53,26 +50,6 @@ def test_a_file_of_scores_has_what_certify_says(stored):
     assert list(ScoringJob(data)(few).columns) == names
 
 
-def test_a_decision_is_the_class_at_which_the_keyed_hash_stands(stored):
-    """Outcomes in the order of the classes, each as wide as its probability."""
-    model, data = stored
-    if not hasattr(model, "classes_"):
-        return
-    key = b"0123456789abcdef"
-    decisions = ScoringJob(data, key=key)(PEOPLE)["decision"]
-    seen = model.visible_rows(PEOPLE[["age", "race"]])
-    for row, p, decision in zip(seen, model.predict_proba(PEOPLE[["age", "race"]]), decisions, strict=True):
-        digest = hmac.new(key, np.ascontiguousarray(row).tobytes(), hashlib.blake2b).digest()[:8]
-        uniform = (int.from_bytes(digest, "little") >> 11) / 2**53
-        assert decision == model.classes_[min(int((np.cumsum(p) <= uniform).sum()), len(p) - 1)]
-
-
-def test_uniform_numbers_are_the_first_53_bits():
-    numbers = [0, 2**11 - 1, 2**11, 2**63, 2**64 - 1]
-    found = uniform_from(b"".join(n.to_bytes(8, "little") for n in numbers))
-    assert found.tolist() == [0.0, 0.0, 2.0**-53, 0.5, 1 - 2.0**-53]
-
-
 def test_outcomes_at_the_borders_go_to_the_next_class():
     """An outcome of probability 0 is never drawn."""
     model = AdditiveClassifier(METRIC, penalty=0.01).fit(PEOPLE[["age", "race"]], KINDS)
@@ -80,18 +57,3 @@ def test_outcomes_at_the_borders_go_to_the_next_class():
     for uniform, outcome in ((0.0, "no"), (0.2499, "no"), (0.25, "yes"), (0.999, "yes")):
         assert model.outcomes_at(p, np.array([uniform])).tolist() == [outcome]
     assert model.outcomes_at(np.array([[0.0, 1.0, 0.0]]), np.array([0.0])).tolist() == ["perhaps"]
-
-
-@pytest.mark.parametrize("source", ["people.csv", "people.parquet"])
-@pytest.mark.parametrize("batch", [1, 20, 45, 89, 90, 91])
-def test_columns_that_are_kept_stand_beside_the_scores_of_the_same_people(source, batch, tmp_path):
-    model = AdditiveClassifier(METRIC, penalty=0.01).fit(PEOPLE[["age", "race"]], KINDS)
-    save_model(model, tmp_path / "model.skops")
-    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
-    PEOPLE.to_parquet(tmp_path / "people.parquet", index=False)
-    order = ScoringJob((tmp_path / "model.skops").read_bytes())
-    assert score_file(order, tmp_path / source, tmp_path / "out.csv", keep=("id", "race"), batch_rows=batch) == 90
-    found = pd.read_csv(tmp_path / "out.csv")
-    assert found["id"].tolist() == PEOPLE["id"].tolist()
-    assert found["race"].tolist() == PEOPLE["race"].tolist()
-    np.testing.assert_allclose(found["p_yes"], model.predict_proba(PEOPLE[["age", "race"]])[:, 2], rtol=1e-12)

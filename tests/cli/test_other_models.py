@@ -193,15 +193,6 @@ def test_a_table_with_another_number_of_columns_is_refused_in_one_line(files):
     assert f"short.csv has 1: ['{numbers[0]}']. Add the missing ones." in said
 
 
-def test_audit_review_is_the_review(files):
-    words = ["loans.csv", "--decisions", "approved", "--higher", "income", "--id", "id"]
-    assert told("audit", *words, "--review") == told("review", *words)
-    assert "comes with --review" in run("audit", *words, code=2).stderr
-    assert "Give --decisions" in run("audit", "loans.csv", "--review", "--higher", "income", code=2).stderr
-    both = run("audit", *words, "--review", "--scores", "score", code=2)
-    assert "leave out --model and --scores" in both.stderr
-
-
 def test_a_report_on_scores_alone_leaves_out_what_cannot_be_said(files):
     run("report", "loans.csv", "--scores", "score", "--metric", "metric.toml", "--id", "id", "--out", "scores.html")
     page = Path("scores.html").read_text(encoding="utf-8")
@@ -271,6 +262,26 @@ def test_a_report_says_whether_sex_matters_and_how_it_was_made(files):
     Path("loans.csv").write_text(Path("loans.csv").read_text() + "\n")
     run(*command, "three.html")
     assert sha256(Path("loans.csv").read_bytes()).hexdigest() in Path("three.html").read_text(encoding="utf-8")
+
+
+def test_a_report_shows_the_favourable_class_of_a_model_whichever_comes_last(files):
+    X, y = files
+    labels = np.where(y == np.unique(y)[1], "approved", "denied")
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=5, random_state=0)).fit(X, labels)
+    skops.io.dump(model, "model.skops")
+    words = ["report", "model.skops", "loans.csv", "--metric", "metric.toml", "--id", "id", "--out"]
+    ends = {"approved": ([], "a higher score"), "denied": (["--outcome", "denied"], "a lower score")}
+    for k, (shown, (options, end)) in enumerate(ends.items()):
+        run(*words, f"{shown}.html", *options)
+        page = Path(f"{shown}.html").read_text(encoding="utf-8")
+        assert f'<dt>Outcome</dt><dd class="data">{shown}</dd>' in page
+        assert '<dt>Model</dt><dd class="data">model.skops</dd>' in page
+        assert "Who gains (favourable: &#39;approved&#39;)" in page
+        assert f"Who is favoured ({end})" in page
+        (first,) = re.findall(r"the score of the first is\s*<strong[^>]*>([\d.]+)%", page)
+        scores = 100 * model.predict_proba(X)[:, k]
+        assert np.abs(scores - float(first)).min() <= 0.05
+    assert "must be one of approved, denied" in run(*words, "other.html", "--outcome", "never", code=2).stderr
 
 
 def test_a_report_on_a_model_in_a_file_has_its_digest_and_a_proof(files):

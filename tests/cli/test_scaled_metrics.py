@@ -29,11 +29,6 @@ def test_a_normalized_metric_has_the_median_pair_at_one_half(tmp_path):
     assert ratios[0] == pytest.approx(ratios[1], rel=1e-3)
 
 
-def test_a_scaled_metric_has_the_distances_times_the_factor(tmp_path):
-    plain, double = made(tmp_path), made(tmp_path, "--scale", "2")
-    np.testing.assert_allclose(double.pairwise(PEOPLE), 2 * plain.pairwise(PEOPLE), rtol=1e-3)
-
-
 SHAPED = """\
 [numeric]
 age = 0.01  # ours

@@ -17,6 +17,8 @@ from likewise import (
     audit,
     design_metric,
 )
+from likewise._fit_validation import TrainingData
+from likewise.design.frontier import SkillCurve
 from likewise.design.joint import Costs, Weights
 from likewise.design.problem import DesignProblem, read_bounds, widest_metric
 from likewise.reveal.empirical import read_people
@@ -111,17 +113,96 @@ def test_columns_have_the_knots_that_the_data_support():
     assert (wave, line) == (58, 16)  # 4 n^(1/3), and the fewest
 
 
-def test_best_is_the_strictest_within_a_standard_error(frontier):
-    best, table = frontier.best(), frontier.table
-    limit = table["loss"].min() + table["standard_error"][table["loss"].idxmin()]
-    assert best.loss <= limit
-    assert all(point.loss > limit for point in frontier.points if point.mean_distance < best.mean_distance)
+@pytest.mark.parametrize("keep", [0.5, 0.8, 0.95, 1.0])
+def test_best_is_the_strictest_that_keeps_the_share(frontier, keep):
+    """Between two points the share is on the line between theirs, so the strictest keeps no more than was asked for."""
+    best = frontier.best(keep=keep)
+    assert best.kept == pytest.approx(max(keep, frontier.points[0].kept))
+    assert all(point.kept < keep for point in frontier.points if point.mean_distance < best.mean_distance)
+    assert best.card.guarantee_.metric == best.metric
+    stricter = frontier.best(keep=keep / 2)
+    assert stricter.mean_distance <= best.mean_distance
+    assert stricter.bound_share >= best.bound_share
+
+
+def test_the_share_kept_is_that_of_gains_smoothed_along_the_frontier():
+    """Gains rise ever more slowly: 0.17 after 0.18 is chance, and both are 0.175; the others stay as they are."""
+    losses, distances = np.array([0.3, 0.22, 0.17, 0.14, 0.12, 0.13]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    people = 4000
+    shares, noise = np.full(people, 1 / people), np.random.default_rng(0).normal(0, 0.3, people)
+    curve = SkillCurve.of(distances, losses[:, None] + noise, shares)
+    expected = np.array([0.08, 0.13, 0.16, 0.175, 0.175]) / 0.175
+    assert [curve.kept(k)[0] for k in range(5)] == pytest.approx(expected)
+    assert curve.kept(1.5)[0] == pytest.approx(0.145 / 0.175)
+    assert curve.strictest(expected[2]) == pytest.approx(2)
+    assert curve.strictest(1) == pytest.approx(3)
+    assert curve.kept(2)[1] == pytest.approx(0, abs=1e-9)  # what all losses of a person share says nothing
+    own = np.random.default_rng(1).normal(0, 0.3, (6, people))
+    own -= own.mean(axis=1, keepdims=True)
+    apart = SkillCurve.of(distances, losses[:, None] + own, shares)
+    # The ratio of a - c to a - (d + e) / 2, with errors of 0.3 / sqrt(4000) for each of a, c, d and e.
+    share = 0.16 / 0.175
+    assert apart.kept(2)[1] == pytest.approx(
+        0.3 / people**0.5 * np.sqrt((1 - share) ** 2 + 1 + share**2 / 2) / 0.175, rel=0.05
+    )
+    worse = np.append(0.1, losses[1:])[:, None] + noise  # a constant is better than every point
+    assert np.isnan(SkillCurve.of(distances, worse, shares).kept(2)[0])
+
+
+def test_equal_people_are_held_out_together_and_others_whatever_their_outcome():
+    """To hold out all equal people of one outcome would teach the model the other outcome."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"prior": rng.integers(0, 6, 3000), "race": rng.choice(["x", "y"], 3000)})
+    y = (rng.random(3000) < 0.2 + 0.1 * X["prior"]).astype(int).to_numpy()
+    loose = design_metric(X, y, protected=["race"], n_points=4, cv=3, references=False).points[-1]
+    chance = 0.2 + 0.1 * X["prior"]
+    assert loose.loss == pytest.approx(np.mean((y - chance) ** 2), abs=0.004)  # it was 0.03 above
+
+
+def test_folds_are_of_people_whatever_is_protected():
+    X, y, _ = people(200)
+    folds = []
+    for protected in ([], ["race"], ["race", "income"]):
+        encoded = read_people(X, None)
+        bounds = read_bounds(encoded.encoder.names, encoded.encoder.is_number, protected, None, None, None)
+        model = AdditiveClassifier(widest_metric(encoded, bounds, protected, {}))
+        problem = DesignProblem.read(model, encoded, y, None, bounds, 4)
+        order = np.lexsort(problem.people.rows[:, ~np.isnan(problem.people.rows).any(axis=0)].T)
+        folds.append(problem.folds[order].tolist())
+    assert folds[0] == folds[1] == folds[2]
+    assert len(set(folds[0])) == 4
+
+
+def test_bind_is_the_loosest_that_binds_so_many(frontier):
+    point = frontier.at(bind=0.5)
+    assert 0.5 <= point.bound_share < 0.51
+    assert all(each.bound_share < 0.5 for each in frontier.points if each.mean_distance > point.mean_distance)
+    X, _, _ = people()
+    pairs = np.random.default_rng(3).integers(0, len(X), (2, 20_000))
+    distances = point.metric(X.iloc[pairs[0]], X.iloc[pairs[1]])
+    assert (distances < 1).mean() == pytest.approx(point.bound_share, abs=0.015)
+    with pytest.raises(ValueError, match="bind must be a share"):
+        frontier.at(bind=2)
 
 
 def test_a_best_metric_that_allows_any_difference_comes_with_a_warning(frontier):
-    loose = replace(frontier, points=tuple(replace(point, mean_distance=3.0) for point in frontier.points))
-    with pytest.warns(VacuousGuaranteeWarning, match=r"has a mean distance of 3; .* at\(mean_distance=0.5\)"):
-        loose.best()
+    changed = {"bound_share": 0.03, "_pair_distances": np.append(np.full(3, 0.5), np.full(97, 2))}
+    loose = replace(frontier, points=tuple(replace(point, **changed) for point in frontier.points))
+    with pytest.warns(VacuousGuaranteeWarning, match=r"skill binds 3.00% of the pairs .* at\(bind=0.5\)"):
+        loose.best(keep=loose.points[2].kept)
+
+
+def test_on_pure_noise_nothing_is_chosen_for_its_skill():
+    rng = np.random.default_rng(2)
+    X, y = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc")), rng.integers(0, 2, 300)
+    frontier = design_metric(X, y, n_points=4, cv=3, references=False)
+    assert not frontier.has_skill
+    assert frontier.at(bind=0.9).bound_share >= 0.9
+    if frontier.gain[0] <= 0:
+        with pytest.raises(ValueError, match="keep needs a metric that is better than a constant"):
+            frontier.best()
+    signal = design_metric(X, (X["a"] > 0).astype(int), n_points=4, cv=3, references=False)
+    assert signal.has_skill  # control
 
 
 def test_points_between_points(frontier):
@@ -139,7 +220,7 @@ def test_points_between_points(frontier):
         frontier.at(mean_distance=1e9)
     with pytest.raises(ValueError, match="loss must be at least"):
         frontier.at(loss=0.0)
-    with pytest.raises(ValueError, match="exactly one of mean_distance and loss"):
+    with pytest.raises(ValueError, match="exactly one of mean_distance, loss, keep and bind"):
         frontier.at()
 
 
@@ -160,7 +241,8 @@ def test_several_classes_regression_weights_and_arrays():
     kinds = np.digitize(score + np.random.default_rng(2).normal(size=400), [-0.5, 1])
     several = design_metric(X, kinds, protected=["race"], n_points=3, cv=2)
     assert len(several.points[-1].card.classes_) == 3
-    assert set(several.references) == {"constant", "linear model's own metric", "boosting, no guarantee"}
+    beside = ["constant", "logistic regression, no guarantee", "linear model's own metric", "boosting, no guarantee"]
+    assert list(several.references) == beside
     numbers = design_metric(X, score, protected=["race"], output_range=(-4, 6), n_points=3, cv=2)
     assert numbers.points[0].card.output_range_ == (-4, 6)
     assert numbers.points[-1].loss < numbers.references["constant"].loss / 2
@@ -225,7 +307,7 @@ def test_gains_are_equal_per_unit_of_mean_distance(frontier):
     metric: TableMetric = point.metric
     encoder = point.card.encoder_
     rows = metric.bind(encoder).read(X)
-    gains, blanks = weight_gains(point.card, point.card.scorer_.model.metric, rows, y, None)
+    gains, blanks = weight_gains(point.card, point.card.scorer_.model.metric, TrainingData(rows, y))
     costs = Costs.of(rows.rows, np.full(len(X), 1 / len(X)), encoder.is_number)
     columns = metric.bind(encoder)
     for i in np.flatnonzero(columns.matters):
@@ -236,7 +318,8 @@ def test_gains_are_equal_per_unit_of_mean_distance(frontier):
     assert blanks[1] / spent == pytest.approx(point.price, rel=0.02)
     by_hand = AdditiveClassifier(metric.with_params(numeric={**metric.numeric, "income": 3 * metric.numeric["income"]}))
     loose = by_hand.set_params(penalty=point.card.penalty_).fit(X, y)
-    gains, _ = weight_gains(loose, loose.scorer_.model.metric, loose.scorer_.model.metric.read(X), y, None)
+    bound = loose.scorer_.model.metric
+    gains, _ = weight_gains(loose, bound, TrainingData(bound.read(X), y))
     assert gains[0] / (0.3 * metric.numeric["income"] * costs.weights[0]) < 0.7 * point.price  # control
 
 
@@ -245,7 +328,7 @@ def test_a_picture(frontier):
     display = FrontierDisplay.from_frontier(frontier)
     assert display.ax_.get_ylabel() == "Brier score on held-out people (lower is better)"
     assert {text.get_text() for text in display.ax_.texts} == set(frontier.references)
-    assert "best within one standard error" in str(frontier)
+    assert "skill kept" in str(frontier)
     with pytest.raises(TypeError, match="result must be what design_metric returned"):
         FrontierDisplay.from_frontier(1)
 

@@ -7,7 +7,6 @@ import pytest
 from likewise import (
     AuditDisplay,
     MetricDisplay,
-    SmoothedClassifier,
     TableMetric,
     WeightedLp,
     audit,
@@ -110,24 +109,3 @@ def test_other_things_are_refused():
         AuditDisplay.from_audit(1.0)
     with pytest.raises(ValueError, match="X must have 1 columns, one per weight"):
         MetricDisplay.from_metric(WeightedLp([1.0]), np.zeros((3, 2)))
-
-
-def test_a_model_is_audited_under_its_own_metric_and_room_for_its_epsilon():
-    X = np.linspace(0, 3, 40)[:, None]
-    model = SmoothedClassifier(lambda rows: rows[:, 0] > 1, metric=WeightedLp([0.5]), n_draws=8).fit(
-        X, np.arange(40) % 2
-    )
-    display = AuditDisplay.from_estimator(model, X)
-    assert display.result.metric == WeightedLp([0.5])
-    assert display.result.tolerance == model.guarantee_.epsilon > 0
-    assert AuditDisplay.from_estimator(model, X, WeightedLp([0.01])).result.n_violations > 0
-    assert bars(MetricDisplay.from_estimator(model)) == {"feature 0": 0.5}
-    for show in (AuditDisplay.from_estimator, MetricDisplay.from_estimator):
-        with pytest.raises((TypeError, ValueError), match="guarantee"):
-            show(lambda rows: rows[:, 0], X)
-
-
-def test_predictions_of_an_outside_system_are_audited():
-    display = AuditDisplay.from_predictions([0.1, 0.9, 0.2], [[0.0], [0.1], [3.0]], WeightedLp([0.1]))
-    assert display.result.n_violations == 2
-    assert "2 of 3 pairs" in display.ax_.get_title(loc="left")

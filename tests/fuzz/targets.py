@@ -93,9 +93,9 @@ _COMMANDS = (  # those that take long, seldom
     *["review loans.csv --decisions approved --approved yes --higher age"] * 2,
 )
 _OPTIONS = {
-    "metric": ["--zero job", "--drop id", "--scale 0.{}", "--seed {}", "--json", "--normalize", "--model logistic"],
+    "metric": ["--zero job", "--drop id", "--seed {}", "--json", "--normalize", "--model logistic"],
     "enforce": ["--holdout 0.{}", "--json", "--force", "--seed {}", "--task classification"],
-    "score": ["--id id", "--intervals", "--keep age", "--force", "--decide --id id --key-file key", "--batch {}"],
+    "score": ["--id id", "--intervals", "--keep age", "--force", "--batch {}"],
     "decide": [
         "--id id",
         "--threshold 0.5 --width 0.{}",

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from likewise import WeightedLp
-from likewise.additive import kernels as evaluation
 from likewise.kernel.bounds import Erf, Tanh
 from likewise.kernel.certificate import Estimate, certify
 from likewise.kernel.links import LINKS
@@ -90,8 +89,7 @@ def test_ties_and_those_behind_are_certified_nothing(curve):
 def test_certified_distances_are_never_above_the_real_ones(link):
     """A score of exactly z is z / unit away from the tie; outputs are rounded, and that must not help."""
     scores = np.random.default_rng(0).uniform(-30 if link == "logistic" else -8, 30 if link == "logistic" else 8, 4000)
-    h = np.empty((len(scores), 2))
-    getattr(evaluation, link)(scores[:, None], h)
+    h = LINKS[link].outputs(scores[:, None])
     promise = promised_guarantee(WeightedLp([1.0]), LINKS[link].curve, "exact", "")
     found = certify(Estimate.certain(h), promise, np.array([0, 1])).distance
     units = {"logistic": Decimal(4), "probit": (2 * Decimal("3.14159265358979323846264338327950288")).sqrt()}
@@ -124,6 +122,19 @@ def test_units_are_those_of_the_curves():
     distance = 0.3
     for name, link in LINKS.items():
         scores = link.unit * distance / 2 * np.array([[-1.0, 1.0], [1.0, -1.0]])
-        h = np.empty((2, 2))
-        getattr(evaluation, name)(scores if name == "softmax" else scores[:, :1], h)
+        h = link.outputs(scores if name == "softmax" else scores[:, :1])
         assert abs(h[0, 1] - h[1, 1]) == pytest.approx(float(link.curve.bound(distance)), rel=1e-12), name
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_outputs_are_probabilities_and_depend_on_the_person_alone(name):
+    """To the last bit: in any batch, at any place in memory, and both tails to their last digits."""
+    scores = np.random.default_rng(0).normal(scale=8, size=(5000, 3 if name == "softmax" else 1))
+    outputs = LINKS[name].outputs
+    h = outputs(scores)
+    np.testing.assert_allclose(h.sum(axis=1), 1, rtol=1e-15, atol=4e-16)
+    for rows in (slice(0, 1), slice(3, 10), slice(7, 4000), slice(None, None, -3)):
+        assert outputs(scores[rows]).tobytes() == h[rows].tobytes()
+    if name == "logistic":
+        a = np.abs(scores[:, 0])
+        np.testing.assert_allclose(h.min(axis=1), np.exp(-a) / (1 + np.exp(-a)), rtol=1e-14)

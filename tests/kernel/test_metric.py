@@ -14,7 +14,6 @@ import likewise as lw
 from likewise import FunctionMetric, MahalanobisMetric, TableMetric, WeightedLp
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.metric import BoundMetric, bind
-from likewise.report.data import check_table_metric
 
 PEOPLE = pd.DataFrame(
     {
@@ -191,7 +190,6 @@ def test_special_codes_that_are_none_are_refused(special, why):
     [
         lambda X, y: lw.SmoothedClassifier(LogisticRegression(), metric=CODES).fit(X, y),
         lambda X, y: lw.LipschitzClassifier(CODES).fit(X, y),
-        lambda X, y: check_table_metric(CODES),
     ],
 )
 def test_what_cannot_take_special_codes_says_so(use):

@@ -52,11 +52,6 @@ def test_a_scaled_metric_has_the_distances_times_the_factor(p):
     assert metric.scaled(100).categorical["job"] == metric.scaled(100).missing["a"] == 1.0
 
 
-def test_normalized_weights_have_the_mean_asked_for_and_their_proportions():
-    assert WeightedLp([1.0, 3.0, 0.0]).normalized().weights.tolist() == pytest.approx([0.75, 2.25, 0.0])
-    assert WeightedLp([1.0, 3.0], 2).normalized(0.5).weights.tolist() == pytest.approx([0.25, 0.75])
-
-
 PEOPLE = pd.DataFrame(
     {
         "job": ["cook", None, "nurse", "cook"],

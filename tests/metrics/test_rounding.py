@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from likewise import FunctionMetric, TableMetric, WeightedLp
 from likewise.metrics.rounding import MOST_STRICTER, round_amount, round_points
+from likewise.metrics.table import BLANKS_ONLY
 from likewise.metrics.units import Unit
 
 ROUNDING = 1e-12
@@ -88,3 +89,36 @@ def test_arrays_and_functions_are_rounded_too():
 @pytest.mark.parametrize("weight", [1e-15, 1e-14])
 def test_the_smallest_weights_are_kept(weight):
     assert WeightedLp([weight]).rounded().weights[0] == pytest.approx(weight, rel=0.1)
+
+
+def test_weights_that_hardly_separate_people_are_0_and_blanks_weigh_nothing_alone():
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame(
+        {
+            "income": rng.normal(50, 10, 400),  # 33 from the 5th to the 95th percentile
+            "fees": np.where(np.arange(400) < 10, 1000.0, 0.0),  # the same in the middle; only the ends differ
+            "tenure": np.where(rng.random(400) < 0.3, np.nan, rng.normal(5, 1, 400)),
+            "only": np.where(rng.random(400) < 0.3, np.nan, 1.0),
+            "region": rng.choice(["n", "s"], 400),
+            "grade": rng.choice(["low", "high"], 400),
+            "sex": "f",
+        }
+    )
+    numeric = {"income": 0.0001, "fees": 1e-5, "tenure": 1e-4, "only": BLANKS_ONLY}
+    metric = TableMetric(
+        numeric,
+        {"region": 0.004, "grade": 0.006, "sex": 0},
+        missing={"tenure": 0.2, "only": 0.3},
+        zero_reasons={"sex": "protected"},
+    )
+    kept = metric.without_negligible(people)
+    assert kept.by_column == dict.fromkeys(metric.columns, 0) | {"fees": 1e-5, "grade": 0.006}
+    assert dict(kept.missing) == {"tenure": 0, "only": 0}
+    left = [name for name in metric.columns if name not in ("fees", "grade", "sex")]
+    assert dict(kept.zero_reasons) == {"sex": "protected"} | dict.fromkeys(left, "not_used")
+    assert kept.without_negligible(people) == kept
+    assert (kept.pairwise(people[:50]) <= metric.pairwise(people[:50])).all()  # never looser
+    larger = metric.scaled(2)  # control: 0.66 and 0.8 points
+    assert {"income", "region"} <= set(larger.without_negligible(people).by_column) - set(
+        larger.without_negligible(people).hidden
+    )

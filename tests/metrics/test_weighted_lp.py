@@ -52,12 +52,10 @@ def test_it_is_a_pseudometric(points, p, weights):
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
-def test_scaled_scales_distances_and_normalized_sets_the_mean_weight(p):
+def test_scaled_scales_distances(p):
     metric = WeightedLp([1.0, 0.0, 5.0], p)
     x, y = [1, 2, 3], [3, 1, -1]
     np.testing.assert_allclose(metric.scaled(3)(x, y), 3 * metric(x, y))
-    assert metric.normalized().weights.mean() == pytest.approx(1)
-    np.testing.assert_allclose(metric.normalized(2.0).weights, [1, 0, 5])
 
 
 @pytest.mark.parametrize("factor", [2, 0.5])
@@ -175,7 +173,3 @@ def test_bad_names_and_factors_are_refused():
     for wrong in (0, -1, np.inf, np.nan):
         with pytest.raises(ValueError, match="factor must be a positive"):
             WeightedLp([1]).scaled(wrong)
-        with pytest.raises(ValueError, match="mean must be a positive"):
-            WeightedLp([1]).normalized(wrong)
-    with pytest.raises(ValueError, match="all 0"):
-        WeightedLp([0, 0]).normalized()

@@ -15,7 +15,6 @@ from likewise import (
     AdditiveClassifier,
     MetricDisplay,
     TableMetric,
-    audit,
     estimate_minimal_metric,
     load_model,
     minimal_metric,
@@ -132,8 +131,7 @@ def test_a_model_file_from_before_has_no_reasons():
 def test_the_report_lists_columns_by_reason():
     X, _ = people(12)
     scores = np.linspace(0.1, 0.9, len(X))
-    found = audit(None, X, METRIC, predictions=scores)
-    data = ReportData("Some", "yes", METRIC, METRIC.encode_rows(X), after=scores, audit_after=found)
+    data = ReportData("Some", "yes", METRIC, METRIC.encode_rows(X), after=scores)
     page = render(data)
     (said,) = re.findall(r'<p class="hidden-columns">(.*?)</p>', page)
     assert " ".join(re.sub(r"<[^>]*>", "", said).split()) == (

@@ -104,7 +104,7 @@ def linear(n=600):
 
 def test_rounding_of_bounds_hides_no_pair():
     X, scales, outputs = linear()
-    tree = box_tree_of(X, outputs, scales, 1.0)
+    tree = box_tree_of(X, outputs, scales, 1.0, np.zeros(3, np.int8))
     columns = Columns(np.ascontiguousarray(X.T), np.zeros(3, np.int8), scales, 1.0)
     blocks = blocks_after(columns, np.ascontiguousarray(outputs.T))
     pruned, (full, _) = search_tree(tree, 0.0, 10), search_every_pair(blocks, np.ones(len(X), np.int64), 0.0, 10)
@@ -114,7 +114,8 @@ def test_rounding_of_bounds_hides_no_pair():
 
 
 def tied():
-    return box_tree_of(np.zeros((4, 1)), np.array([[0.0], [0.5], [0.5], [0.0]]), np.ones(1), 1.0)
+    outputs = np.array([[0.0], [0.5], [0.5], [0.0]])
+    return box_tree_of(np.zeros((4, 1)), outputs, np.ones(1), 1.0, np.zeros(1, np.int8))
 
 
 def test_pairs_as_bad_as_the_least_bad_that_is_listed_are_listed_by_position():

@@ -13,6 +13,10 @@ POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 TOLERANCE = 1e-9
 
 
+def numbers(X):
+    return np.zeros(X.shape[1], dtype=np.int8)
+
+
 def by_hand(X, outputs, count, metric, n_worst):
     """All pairs, one after the other, in plain NumPy."""
     i, j = np.triu_indices(len(X), 1)
@@ -51,7 +55,7 @@ def populations(draw):
 @given(populations())
 def test_search_finds_what_numpy_finds(population):
     X, outputs, count, metric, n_worst = population
-    found = search_tree(box_tree_of(X, outputs, metric.scales, metric.p, count=count), TOLERANCE, n_worst)
+    found = search_tree(box_tree_of(X, outputs, metric.scales, metric.p, numbers(X), count), TOLERANCE, n_worst)
     n_violations, max_ratio, _, excess = by_hand(X, outputs, count, metric, n_worst)
     assert found.n_violations == n_violations
     np.testing.assert_allclose(found.differences - found.distances, excess, atol=1e-12)
@@ -63,14 +67,14 @@ def test_search_finds_what_numpy_finds(population):
 
 def test_worst_pairs_are_in_the_order_of_excess_then_of_rows():
     X, outputs = np.zeros((4, 1)), np.array([[0.0], [0.5], [0.5], [0.0]])
-    found = search_tree(box_tree_of(X, outputs, np.ones(1), 1.0), TOLERANCE, 10)
+    found = search_tree(box_tree_of(X, outputs, np.ones(1), 1.0, numbers(X)), TOLERANCE, 10)
     assert found.pairs.tolist() == [[0, 1], [0, 2], [1, 3], [2, 3]]
 
 
 def test_search_does_not_look_at_every_pair_of_smooth_scores():
     X = np.random.default_rng(0).normal(size=(5000, 3))
     outputs = 1 / (1 + np.exp(-X.sum(axis=1, keepdims=True)))
-    found = search_tree(box_tree_of(X, outputs, np.full(3, 0.3), 1.0), TOLERANCE, 10)
+    found = search_tree(box_tree_of(X, outputs, np.full(3, 0.3), 1.0, numbers(X)), TOLERANCE, 10)
     assert found.n_violations == 0
     assert found.n_compared < 0.05 * 5000 * 4999 / 2
 
@@ -79,7 +83,7 @@ def test_search_counts_without_looking_where_nearly_all_pairs_exceed():
     X = np.random.default_rng(0).normal(size=(5000, 2))
     outputs = (X[:, :1] > 0) * 0.9 + 0.001 * X[:, 1:]
     scales = np.full(2, 1e-4)
-    found = search_tree(box_tree_of(X, outputs, scales, 1.0), TOLERANCE, 10)
+    found = search_tree(box_tree_of(X, outputs, scales, 1.0, numbers(X)), TOLERANCE, 10)
     i, j = np.triu_indices(5000, 1)
     exceeds = np.abs(outputs[i] - outputs[j])[:, 0] - np.abs(X[i] - X[j]) @ scales > TOLERANCE
     assert found.n_violations == exceeds.sum() > 6_000_000
@@ -92,7 +96,7 @@ def test_rounding_of_large_values_does_not_hide_a_violation():
     outputs = np.full((500, 1), 0.5)
     X[7], X[400] = X[0] + 1, X[0] + 1 + 1e-9
     outputs[400] = 0.6
-    found = search_tree(box_tree_of(X, outputs, np.full(2, 0.01), 1.0), TOLERANCE, 1)
+    found = search_tree(box_tree_of(X, outputs, np.full(2, 0.01), 1.0, numbers(X)), TOLERANCE, 1)
     assert found.pairs.tolist() == [[7, 400]]
 
 

@@ -6,6 +6,7 @@ import pytest
 from scipy.optimize import minimize
 
 from likewise import TableMetric, WeightedLp
+from likewise._fit_validation import TrainingData
 from likewise.projection.least_squares import Anchors, closest_values
 from likewise.projection.mcshane_whitney import make_envelope
 
@@ -16,8 +17,12 @@ VALUES = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
 
 
 def choose(weights=None, n_anchors="auto"):
-    bound, people = METRIC.read(ROWS)
-    return Anchors.choose(people, weights, bound, n_anchors, np.random.default_rng(0))
+    bound, _ = METRIC.read(ROWS)
+    return Anchors.choose(people(weights), bound, n_anchors, np.random.default_rng(0))
+
+
+def people(weights=None):
+    return TrainingData(METRIC.encode_rows(ROWS), VALUES, weights)
 
 
 def test_each_anchor_stands_for_all_that_are_equal_in_what_matters():
@@ -27,7 +32,7 @@ def test_each_anchor_stands_for_all_that_are_equal_in_what_matters():
     assert found.first.tolist() == [1, 3, 0, 5]
     assert found.of_row.tolist() == [2, 0, 2, 1, 0, 3]
     assert found.weights.tolist() == [2.0, 1.0, 2.0, 1.0]
-    assert found.mean(VALUES, None).tolist() == pytest.approx([(0.2 + 0.5) / 2, 0.4, (0.1 + 0.3) / 2, 0.6])
+    assert found.mean(VALUES, people()).tolist() == pytest.approx([(0.2 + 0.5) / 2, 0.4, (0.1 + 0.3) / 2, 0.6])
 
 
 def test_who_has_no_weight_is_no_anchor_and_others_count_by_theirs():
@@ -37,7 +42,7 @@ def test_who_has_no_weight_is_no_anchor_and_others_count_by_theirs():
     assert found.weights.tolist() == [18.0, 8.0, 5.0]
     assert found.rows.tolist() == [0, 1, 2, 3, 4]
     expected = [(2 * 0.2 + 16 * 0.5) / 18, 0.4, (0.1 + 4 * 0.3) / 5]
-    assert found.mean(VALUES[found.rows], WEIGHTS).tolist() == pytest.approx(expected)
+    assert found.mean(VALUES[found.rows], people(WEIGHTS)).tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n_anchors", [1, 2, 3])
@@ -50,7 +55,7 @@ def test_who_is_equal_to_no_anchor_stands_behind_none(n_anchors):
         assert anchor == (kept.tolist().index(row) if row in kept else -1)
     assert found.weights.tolist() == [(ROWS[:, 0] == value).sum() for value in kept]
     expected = [VALUES[ROWS[:, 0] == value].mean() for value in kept]
-    assert found.mean(VALUES[found.rows], None).tolist() == pytest.approx(expected)
+    assert found.mean(VALUES[found.rows], people()).tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -82,8 +87,10 @@ def test_two_people_move_towards_each_other_in_proportion_to_the_others_weight()
 
 def test_who_misses_a_number_is_no_anchor_of_those_who_have_it():
     metric = TableMetric({"x": 0.1}, missing={"x": 0.2})
-    people = metric.encode_rows(pd.DataFrame({"x": [0.0, np.nan, 0.0, np.nan, 1.0]}))
-    found = Anchors.choose(people, None, metric.bind(people.encoder), "auto", np.random.default_rng(0))
+    found = metric.encode_rows(pd.DataFrame({"x": [0.0, np.nan, 0.0, np.nan, 1.0]}))
+    found = Anchors.choose(
+        TrainingData(found, np.zeros(5)), metric.bind(found.encoder), "auto", np.random.default_rng(0)
+    )
     assert len(found) == 3
     assert found.of_row[0] == found.of_row[2] != found.of_row[1] == found.of_row[3]
     assert sorted(found.weights) == [1.0, 2.0, 2.0]

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 from likewise import ProjectedClassifier, ProjectedRegressor, WeightedLp
+from likewise._fit_validation import TrainingData
 from likewise._inner_estimator import out_of_fold_scores, scores_of
 from likewise.projection import estimators as projected_models
 from likewise.projection.scorer import fit_blend, simplex_least_squares
@@ -79,7 +80,9 @@ def test_everybody_is_scored_by_those_who_are_kept_and_by_their_weights():
     people, folds = METRIC.encode_rows(np.arange(6.0)[:, None]), KFold(3)
     y, weights = np.array([0, 1, 1, 1, 0, 1]), np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     for given in (None, weights):
-        found = out_of_fold_scores(Mean(), people, y, given, np.array([0, 1]), (0.0, 1.0), cv=folds, seed=0)
+        found = out_of_fold_scores(
+            Mean(), TrainingData(people, y, given), np.array([0, 1]), (0.0, 1.0), cv=folds, seed=0
+        )
         for kept, out in folds.split(y):
             assert found[out] == pytest.approx(np.average(y[kept], weights=None if given is None else given[kept]))
 
@@ -101,9 +104,9 @@ def test_a_base_that_judges_people_has_not_learned_from_those_who_are_equal_to_t
     """Everybody is there twice."""
     learned, judged = [], []
 
-    def fitted(given, people, y, weights, metric, limits):
-        learned.append(people.rows[:, 0])
-        return given.set_params(metric=metric.description, penalty=0.1).fit(people.table, y)
+    def fitted(given, data, metric, limits):
+        learned.append(data.people.rows[:, 0])
+        return given.set_params(metric=metric.description, penalty=0.1).fit(data.people.table, data.y)
 
     def asked(base, people, classes, limits):
         judged.append(people.rows[:, 0])
@@ -139,9 +142,9 @@ def test_weights_reach_the_base_the_judge_and_the_closest_values(monkeypatch):
     seen = {"base": [], "judge": [], "values": []}
     original = {name: getattr(projected_models, name) for name in ("fit_base", "fit_blend", "closest_values")}
 
-    def fitted(given, people, y, weights, metric, limits):
-        seen["base"].append((len(people), weights))
-        return original["fit_base"](given, people, y, weights, metric, limits)
+    def fitted(given, data, metric, limits):
+        seen["base"].append((len(data), data.weights))
+        return original["fit_base"](given, data, metric, limits)
 
     def judged(metric, anchors, values, outcomes, weights, base):
         seen["judge"].append((outcomes, weights))

@@ -8,8 +8,8 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, InvalidInputError, TableMetric
 from likewise.kernel.bounds import Bound
-from likewise.report import Cost, charts
-from likewise.report.build import _audit, _kind, _outcome, _predict, _reasons, _searchable
+from likewise.report import Cost, ReportData, charts
+from likewise.report.build import _kind, _predict, _reasons, _searchable, shown_outcome
 from likewise.scorecard.display import Panel
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
@@ -22,11 +22,11 @@ PEOPLE = METRIC.encode_rows(pd.DataFrame({"age": [20.0, 30.0, 60.0]}))
 
 def test_the_last_class_is_shown_unless_another_is_asked_for():
     classes = np.array(["no", "perhaps", "yes"])
-    assert _outcome(None, classes, None) == (2, "yes")
-    assert _outcome(None, classes, "no") == (0, "no")
-    assert _outcome(None, np.array([0, 1]), "1") == (1, "1")
+    assert shown_outcome(None, classes, None) == (2, "yes")
+    assert shown_outcome(None, classes, "no") == (0, "no")
+    assert shown_outcome(None, np.array([0, 1]), "1") == (1, "1")
     with pytest.raises(InvalidInputError, match="outcome must be one of no, perhaps, yes; got 'never'"):
-        _outcome(None, classes, "never")
+        shown_outcome(None, classes, "never")
 
 
 def test_fewer_people_are_searched_the_more_a_score_costs():
@@ -42,12 +42,20 @@ def test_numbers_are_cut_to_the_range_of_the_promise_and_labels_are_certain():
 
 def test_a_search_leaves_room_for_epsilon_and_measures_in_the_range():
     promise = promised_guarantee(METRIC, Bound(), "sampled", "By hand.", slack=0.05, output_range=(100.0, 300.0))
-    found = _audit(PEOPLE, np.array([100.0, 131.0, 220.0]), promise)
+
+    def scan(after, people=PEOPLE):
+        data = ReportData(
+            "A title", "wage", METRIC, people, promise, after=np.array(after), output_range=(100.0, 300.0)
+        )
+        return data.scan
+
     # 0.155 at a distance of 0.1, 0.445 at 0.3 and 0.6 at 0.4: by 0.055, 0.145 and 0.2.
-    assert (found.tolerance, found.n_violations) == (0.05, 3)
-    assert found.max_excess == pytest.approx(0.2)
-    assert _audit(PEOPLE, np.array([100.0, 129.0, 100.0]), promise).n_violations == 0
-    assert _audit(PEOPLE.take([0]), np.array([100.0]), promise) is None
+    found = scan([100.0, 131.0, 220.0])
+    worst = found.worst["after"].iloc[0]
+    assert found.n_above == {"after": 3}
+    assert worst["difference"] - worst["distance"] == pytest.approx(0.2)
+    assert scan([100.0, 129.0, 100.0]).n_above == {"after": 0}
+    assert scan([100.0], PEOPLE.take([0])) is None
 
 
 def test_reasons_are_of_the_outcome_that_is_likelier_than_on_average_and_how_a_promise_is_kept_is_named():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from test_report_data import METRIC, PANELS, costs, mortgage, promise, rows_of
 
-from likewise import TableMetric, audit, review_files
+from likewise import TableMetric, review_files
 from likewise.decisions.costs import DecisionCosts
 from likewise.report import GroupFigures, GroupScores, ReportData, ReviewedFiles, render
 from likewise.report.render import embedded_json
@@ -59,7 +59,6 @@ def hostile():
     metric = TableMetric({number: 0.5}, {HOSTILE: 0.5}, missing={number: 0.1}, units={number: HOSTILE})
     people = rows_of(metric, [[1, HOSTILE], [None, "<b>"]], [HOSTILE, "second"])
     scores = np.array([0.1, 0.9])
-    found = audit(None, people.table, metric, predictions=scores)
     return ReportData(
         title=HOSTILE,
         outcome=HOSTILE,
@@ -71,8 +70,6 @@ def hostile():
         guarantee=promise(metric, "sampled", HOSTILE, slack=0.01, delta=0.001, n_draws=1000),
         before=scores,
         after=scores,
-        audit_before=found,
-        audit_after=found,
         cost=costs(metric=metric, title=HOSTILE),
         groups=(GroupScores(HOSTILE, HOSTILE, 3, 0.5, None, GroupFigures(0.5, 0.5, 0.5)),),
         groups_of=HOSTILE,
@@ -100,7 +97,7 @@ def test_text_from_data_is_escaped_everywhere():
         ({"cost": None}, "cost"),
         ({"panels": ()}, "shapes"),
         ({"groups": ()}, "groups"),
-        ({"audit_before": None, "audit_after": None}, "search"),
+        ({"before": None, "after": None}, "search"),
     ],
 )
 def test_a_section_without_data_is_absent_from_the_page_and_its_contents(change, absent):
@@ -123,8 +120,8 @@ def test_without_pairs_the_page_says_so(n):
     assert "Type the values of two people" in page or "Compare any two people" in page
 
 
-def test_only_one_of_the_models_may_have_scores_and_an_audit():
-    page = render(replace(mortgage(5), guarantee=None, after=None, audit_after=None))
+def test_only_one_of_the_models_may_have_scores():
+    page = render(replace(mortgage(5), guarantee=None, after=None))
     assert "before-picture" in ids(page)
     assert "after-picture" not in ids(page)
 
@@ -132,7 +129,7 @@ def test_only_one_of_the_models_may_have_scores_and_an_audit():
 def test_a_model_with_nothing_before_it_is_not_said_to_have_changed():
     data = mortgage(5)
     groups = tuple(replace(group, before=None) for group in data.groups)
-    alone = {"before": None, "audit_before": None, "cost": None, "panels": ()}
+    alone = {"before": None, "cost": None, "panels": ()}
     words = words_of(render(replace(data, groups=groups, **alone)))
     assert "This model: the pairs closest to their limit" in words
     assert not re.findall(r"\b(?:before|smooth\w*|without a promise)\b", words, flags=re.IGNORECASE)
@@ -144,12 +141,11 @@ def test_the_basis_and_the_statement_of_the_guarantee_are_on_the_page():
     assert "Covered: predict_proba" in page
 
 
-def test_the_worst_pair_of_the_audit_is_shown_with_what_sets_it_apart():
+def test_the_worst_pair_is_shown_with_what_sets_it_apart():
     metric = TableMetric({"income": 1e-5, "age": 0.01}, {"race": 0}, units={"income": "$"}, missing="category")
     rows = [[4000, 30, "x"], [5000, 30, "y"], [4000, None, "x"]]
     people, scores = rows_of(metric, rows, ["Ann", "Bob", "Eve"]), np.array([0.2, 0.9, 0.3])
-    found = audit(None, people.table, metric, predictions=scores)
-    page = render(ReportData("Three", "yes", metric, people, after=scores, audit_after=found))
+    page = render(ReportData("Three", "yes", metric, people, after=scores))
     (card,) = page.split('<article class="pair after">')[1:]
     words = " ".join(re.sub(r"<[^>]*>", " ", card).split())
     assert words.startswith(
@@ -165,8 +161,7 @@ def test_columns_that_must_not_matter_are_first_on_a_card_and_the_others_are_cou
     metric = TableMetric(dict.fromkeys(names, 0.001), {"sex": 0, "race": 0})
     people = rows_of(metric, [[0] * n + ["f", "x"], [1] * n + ["m", "x"]])
     scores = np.array([0.2, 0.9])
-    found = audit(None, people.table, metric, predictions=scores)
-    page = render(ReportData("Two", "yes", metric, people, before=scores, audit_before=found))
+    page = render(ReportData("Two", "yes", metric, people, before=scores))
     (card,) = page.split('<article class="pair before">')[1:]
     card = " ".join(re.sub(r"<[^>]*>", " ", card.split("</article>")[0]).split())
     assert "Second sex weight 0 f m x0 0 1 x1 0 1 x2 0 1 x3 0 1 " in card
@@ -178,14 +173,12 @@ def test_scores_of_a_pair_are_those_of_all_outcomes():
     metric = TableMetric({"age": 0.001})
     people = rows_of(metric, [[30], [31]])
     three = np.array([[0.5, 0.3, 0.2], [0.1, 0.35, 0.55]])
-    found = audit(None, people.table, metric, predictions=three)
-    page = render(ReportData("", "b", metric, people, after=three, audit_after=found, shown=1, classes=("a", "b", "c")))
+    page = render(ReportData("", "b", metric, people, after=three, shown=1, classes=("a", "b", "c")))
     words = " ".join(words_of(page).split())
     assert "Scores: a 50.0% and 10.0%; b 30.0% and 35.0%; c 20.0% and 55.0%" in words
     assert "Goes up by, and down by, in all 40 points" in words
     numbers = np.array([2000.0, 5000.0])
-    found = audit(None, people.table, metric, predictions=numbers, output_range=(0, 20000))
-    ranged = ReportData("", "wage", metric, people, after=numbers, audit_after=found, output_range=(0.0, 20000.0))
+    ranged = ReportData("", "wage", metric, people, after=numbers, output_range=(0.0, 20000.0))
     assert "Predictions: 2,000 and 5,000" in render(ranged)
 
 
@@ -218,7 +211,7 @@ def test_the_page_tells_of_the_two_alike_whom_the_unconstrained_model_sets_furth
 
 def test_a_page_without_pairs_above_the_line_says_what_the_guarantee_adds():
     data = mortgage(30)
-    page = words_of(render(replace(data, before=data.after, audit_before=None)))
+    page = words_of(render(replace(data, before=data.after)))
     none = "None of 435 pairs of people is treated more differently than they differ, with the guarantee or without it."
     assert f"{none} Only with it is that promised for everybody else." in " ".join(page.split())
     assert "Without the guarantee, 0" not in page
@@ -263,7 +256,7 @@ def test_few_near_pairs_have_no_rates_in_large_type():
 def test_sentences_are_apart_and_a_date_is_shown_only_if_given():
     data = mortgage(5)
     three = np.tile([0.2, 0.3, 0.5], (5, 1))
-    page = words_of(render(replace(data, before=None, after=three, audit_before=None, audit_after=None)))
+    page = words_of(render(replace(data, before=None, after=three)))
     assert "no more. The model knows 3 outcomes" in " ".join(page.split())
     assert "Data of 1990" in " ".join(page.split())
     assert "Data of" not in words_of(render(replace(data, date="")))
@@ -272,9 +265,7 @@ def test_sentences_are_apart_and_a_date_is_shown_only_if_given():
 def test_a_search_that_contradicts_the_promise_comes_first():
     data = mortgage(20)
     assert "The search contradicts the promise" not in render(data)
-    assert "The search contradicts the promise" in render(
-        replace(data, after=data.before, audit_after=data.audit_before)
-    )
+    assert "The search contradicts the promise" in render(replace(data, after=data.before))
 
 
 def test_a_sampled_promise_in_words():
@@ -321,8 +312,7 @@ def test_units_read_naturally():
     )
     people = rows_of(metric, [[0.8, 50, 30, 2004], [0.9, 60, 31, 2005]])
     scores = np.array([0.2, 0.9])
-    found = audit(None, people.table, metric, predictions=scores)
-    words = " ".join(words_of(render(ReportData("", "yes", metric, people, after=scores, audit_after=found))).split())
+    words = " ".join(words_of(render(ReportData("", "yes", metric, people, after=scores))).split())
     assert "22.8 percentage points of loan_ to_ price" in words
     assert "$42,500 per year of income" in words
     assert "1 point = 1 percentage point of income" in words
@@ -394,7 +384,7 @@ def test_protected_groups_are_never_folded_and_the_others_are():
     data = mortgage(5)
     reasons = {"race": "protected", "sex": "not_used"}
     metric = TableMetric(METRIC.numeric, METRIC.categorical, missing={"income": 0.05}, zero_reasons=reasons)
-    view = prepare(replace(data, metric=metric, guarantee=None, audit_before=None, audit_after=None))
+    view = prepare(replace(data, metric=metric, guarantee=None))
     assert [[column for column, _ in view[key]] for key in ("groups", "other_groups")] == [["race"], ["sex"]]
     view = prepare(data)  # which does not say who set the weights to 0
     assert [[column for column, _ in view[key]] for key in ("groups", "other_groups")] == [["race", "sex"], []]
@@ -427,5 +417,5 @@ def test_a_board_reads_one_page():
         "What is not promised",
     ):
         assert row in words
-    assert f"{mortgage(20).audit_before.n_violations} of 190 pairs above the line" in words
+    assert f"{mortgage(20).scan.n_above['before']} of 190 pairs above the line" in words
     assert "Ratio" not in words

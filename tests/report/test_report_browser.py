@@ -83,7 +83,7 @@ PAIRS = "(weights) => report.people.map((a) => report.people.map((b) => compare(
 
 
 def every_kind(**weights):
-    """People and a metric with every kind of column: numbers, steps, gaps, categories, some hidden."""
+    """People and a metric with every kind of column: numbers, steps, gaps, codes, categories, groups, some hidden."""
     rng = np.random.default_rng(1)
     steps = pd.Categorical.from_codes(rng.integers(0, 3, 30), ["low", "middle", "high"], ordered=True)
     table = pd.DataFrame(
@@ -96,14 +96,18 @@ def every_kind(**weights):
             "word": rng.choice(["a", "b", None], 30),
             "flag": rng.random(30) < 0.5,
             "secret": rng.choice(["x", "y"], 30),
+            "bureau": rng.choice([-99.0, -98.0, 500.0, 620.0, 700.0, np.nan], 30),
+            "town": rng.choice(["n1", "n2", "s1", None], 30),
         }
     )
-    numeric = {"large": 3e-7, "small": 40.0, "steps": 0.07, "gaps": 0.11, "hidden": 0.0}
-    categorical = {"word": 0.2, "flag": 0.03, "secret": 0.0}
+    numeric = {"large": 3e-7, "small": 40.0, "steps": 0.07, "gaps": 0.11, "hidden": 0.0, "bureau": 0.001}
+    categorical = {"word": 0.2, "flag": 0.03, "secret": 0.0, "town": 0.3}
     metric = TableMetric(
         {name: weights.get(name, weight) for name, weight in numeric.items()},
         {name: weights.get(name, weight) for name, weight in categorical.items()},
-        missing={"gaps": 0.15},
+        missing={"gaps": 0.15, "bureau": 0.2},
+        special={"bureau": {-99: 0.3, -98: 0.1}},
+        groups={"town": {"groups": [["n1", "n2"]], "within": 0.25}},
     )
     return metric, metric.encode_rows(table)
 
@@ -146,9 +150,9 @@ def test_a_slider_changes_words_and_shares_and_reset_brings_them_back(show):
     page = opened(show(data))
     texts = "#w0-text", "#w8-text", "#toml"
     start = [page.input_value(t) if t == "#toml" else page.inner_text(t) for t in texts]
-    n_pairs = data.audit_before.n_pairs
+    n_pairs = data.scan.n_pairs
     above = page.evaluate("tally()")
-    assert above == {"before": data.audit_before.n_violations, "after": data.audit_after.n_violations}
+    assert above == data.scan.n_above
     assert page.is_hidden("#effect")  # the page counts once
     assert page.is_disabled("#reset")
 
@@ -402,7 +406,7 @@ def test_odd_reports_raise_no_errors(show):
     only = TableMetric(categorical={"only": 0.0})
     show(ReportData("One column", "yes", only, rows_of(only, [["a"]]).take(slice(0))))
     show(replace(mortgage(3), guarantee=None, before=None, after=None, reasons=()))
-    show(replace(mortgage(3), before=None, audit_before=None))
+    show(replace(mortgage(3), before=None))
 
 
 def test_the_picture_of_the_readme_shows_what_its_caption_says(browser, demo):

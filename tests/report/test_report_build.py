@@ -30,7 +30,7 @@ from likewise.base import ConstrainedClassifier
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.report import build, render
-from likewise.report.build import _outcome, build_report
+from likewise.report.build import build_report, shown_outcome
 from likewise.report.tables import groups_of
 from likewise.report.view import prepare
 from promised import Promised, promise
@@ -70,8 +70,8 @@ class ShareClassifier(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
-        share = np.array([(y == label).mean() for label in self.classes_])
+    def learn(self, data, metric):
+        share = np.array([(data.y == label).mean() for label in self.classes_])
         return ShareScorer(promise(metric, Bound(), "exact", "Everybody gets the same."), share)
 
 
@@ -123,12 +123,12 @@ def test_there_is_one_unconstrained_model_on_people_it_has_not_seen(smoothed, re
     assert "Figures in grey are of the unconstrained model." in words
 
 
-def test_audits_before_and_after_leave_room_for_the_error_of_the_promise(smoothed, report):
+def test_searches_before_and_after_leave_room_for_the_error_of_the_promise(smoothed, report):
     model = smoothed[0]
     expected = audit(None, report.people.table, METRIC, predictions=report.before, tolerance=model.guarantee_.epsilon)
     assert model.guarantee_.epsilon > 0
-    assert report.audit_before.n_violations == expected.n_violations > 0
-    assert report.audit_after.n_violations == 0
+    assert report.scan.n_above["before"] == expected.n_violations > 0
+    assert report.scan.n_above["after"] == 0
 
 
 def test_the_closest_pairs_are_those_of_brute_force(smoothed, report):
@@ -163,9 +163,9 @@ def test_nobody_is_measured_by_a_model_that_has_learned_from_them():
     seen = []
 
     class Spy(ShareClassifier):
-        def learn(self, people, y, weights, metric):
-            seen.append(set(people.table.index))
-            return super().learn(people, y, weights, metric)
+        def learn(self, data, metric):
+            seen.append(set(data.people.table.index))
+            return super().learn(data, metric)
 
     data = build_report(Spy(METRIC).fit(X, y), X, y)
     for fold, learned in zip(data.cost.comparison.folds, seen[1:4], strict=True):
@@ -201,7 +201,7 @@ def test_numbers_have_a_report_by_every_method(method):
     }[method].fit(X, y)
     data = build_report(model, X, y, outcome="wage")
     assert data.output_range == model.output_range_
-    assert data.audit_after.n_violations == 0
+    assert data.scan.n_above["after"] == 0
     assert {"rmse", "r2"} < set(data.cost.comparison.table)
     assert data.groups[0].after.rate is None
     page = render(data)
@@ -214,7 +214,7 @@ def test_several_classes_have_a_report():
     y = np.array(["low", "middle", "high"])[np.digitize(X["income"], [4000, 6000])]
     data = build_report(AdditiveClassifier(METRIC, penalty=0.01).fit(X, y), X, y, outcome="middle")
     assert data.shares["after"].shape == (50, 3)  # of the first of three folds
-    assert data.audit_after.n_violations == 0
+    assert data.scan.n_above["after"] == 0
     assert "The model knows 3 outcomes" in render(data)
 
 
@@ -265,7 +265,7 @@ def test_columns_that_must_not_matter_may_be_absent():
     model = AdditiveClassifier(METRIC, penalty=1e-3).fit(X, y)
     data, whole = build_report(model, blind, y, cv=2), build_report(model, X, y, cv=2)
     np.testing.assert_array_equal(data.after, whole.after)
-    assert data.audit_after.n_violations == 0
+    assert data.scan.n_above["after"] == 0
     assert data.cost is not None
     assert {group.column for group in data.groups} == {"region"}  # categories that are there
     assert {group.column for group in whole.groups} == {"sex"}
@@ -282,7 +282,7 @@ def test_a_model_inside_that_was_trained_on_an_absent_column_is_not_trained_anew
     data = build_report(model, X.drop(columns="sex"), y)
     assert (data.cost, data.before, data.groups, data.missed) == (None, None, (), ("sex",))
     np.testing.assert_array_equal(data.after, model.predict_proba(X))
-    assert data.audit_after.n_violations == 0
+    assert data.scan.n_above["after"] == 0
     assert "The model inside was trained on sex as well, and this table does not have it" in render(data)
 
 
@@ -422,4 +422,4 @@ def test_on_pure_noise_a_report_measures_as_compare_does(seed):
     ],
 )
 def test_the_outcome_is_the_favourable_one_if_just_one_is_known(classes, shown):
-    assert _outcome(None, np.array(classes), None) == (classes.index(shown), shown)
+    assert shown_outcome(None, np.array(classes), None) == (classes.index(shown), shown)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import TableMetric, WeightedLp, audit
+from likewise import TableMetric, WeightedLp
 from likewise.kernel.bounds import Bound
 from likewise.report import Cost, GroupFigures, GroupScores, PeopleCost, ReportData
 from likewise.report.pairs import differences
@@ -150,7 +150,6 @@ def mortgage(n_people=200):
     everybody = rows_of(METRIC, rows, [f"Applicant {i}" for i in range(1, 201)])
     people = everybody.take(slice(n_people))
     before, after = np.array([_scores(row) for row in rows[:n_people]]).reshape(-1, 2).T
-    audits = [audit(None, people.table, METRIC, predictions=x) if n_people > 1 else None for x in (before, after)]
     return ReportData(
         title="Mortgage applications",
         model_name="model.skops",
@@ -163,8 +162,6 @@ def mortgage(n_people=200):
         guarantee=promise(n_draws=1000),
         before=before,
         after=after,
-        audit_before=audits[0],
-        audit_after=audits[1],
         cost=costs(),
         groups=tuple(
             GroupScores(column, group, n, actual, GroupFigures(*before), GroupFigures(*after))
@@ -209,8 +206,6 @@ def test_objects_that_do_not_belong_together_are_refused():
     data, other = mortgage(5), METRIC.scaled(2)
     for change, message in (
         ({"guarantee": promise(other)}, "guarantee must be about the report's metric"),
-        ({"audit_after": mortgage(4).audit_after}, "audit_after must search these people"),
-        ({"audit_before": replace(data.audit_before, metric=other)}, "audit_before must search these people"),
         ({"before": data.before[:3]}, "before must hold one probability for each"),
         ({"output_range": (0.0, 0.1)}, "before must hold one number within"),
         ({"reasons": data.reasons[:2]}, "reasons must be of each of the 5 people"),

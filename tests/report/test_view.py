@@ -11,7 +11,7 @@ from likewise.kernel.bounds import Bound, LoosenedBound
 from likewise.report import ReportData, charts, render
 from likewise.report import text as words
 from likewise.report.build import build_scores_report
-from likewise.report.cards import scores_of
+from likewise.report.cards import pair_cards, scores_of
 from likewise.report.pairs import BINS, PairScan, Story, differences
 from likewise.report.view import for_browser, prepare
 from likewise.scorecard.display import Panel, panels_of
@@ -32,6 +32,7 @@ TABLE = pd.DataFrame(
     index=["Ann", "Bob", "Cat", "Dan"],
 )
 AFTER = np.array([0.125, 0.5, 0.25, 0.75])
+PAIR = {"row_a": 0, "row_b": 1, "difference": 0.375, "distance": 0.24}
 
 
 def report(**changes):
@@ -43,10 +44,11 @@ def report(**changes):
 
 def test_a_pair_is_allowed_its_distance_and_epsilon_and_what_counts_most_comes_first():
     """Ann and Bob: 0.1 of age, 0.04 of debt and 0.1 of job; Ann and Dan differ where nothing counts."""
-    found = audit(None, TABLE, METRIC, predictions=AFTER, tolerance=0.01)
-    view = prepare(report(audit_after=found))
-    cards = {tuple(card["names"]): card for card in view["over"]}
-    card = cards["Ann", "Bob"]
+    data = report()
+    view = prepare(data)
+    # Of the others, each pair has one of the two furthest above their distance: nobody is shown twice.
+    assert [card["names"] for card in view["over"]] == [["Ann", "Dan"]]
+    (card,) = pair_cards(data, view["columns"], pd.DataFrame([PAIR]), "after")
     assert (card["allowed"], card["difference"]) == pytest.approx((0.25, 0.375))
     assert [(column.name, a, b) for column, a, b in card["protected"]] == [("height", "150", "160")]
     assert [(column.name, a, b) for column, a, b in card["apart"]] == [
@@ -55,7 +57,7 @@ def test_a_pair_is_allowed_its_distance_and_epsilon_and_what_counts_most_comes_f
         ("debt", "1", "3"),
     ]
     assert card["n_equal"] == 1
-    card = cards["Ann", "Dan"]
+    (card,) = view["over"]
     assert (card["allowed"], card["difference"], card["n_equal"]) == pytest.approx((0.01, 0.625, 3))
     assert view["broken"]
     assert not prepare(report(after=np.full(4, 0.5)))["broken"]
@@ -68,8 +70,7 @@ def test_a_category_counts_its_weight_once_and_a_missing_number_its_own():
     jobs = [*"abcdefgh"]
     people = pd.DataFrame({"age": [20.0] * 7 + [40.0], "debt": [1.0] * 7 + [np.nan], "job": jobs})
     scores = np.array([0.0] * 7 + [0.9])
-    found = audit(None, people, metric, predictions=scores)
-    data = ReportData("A title", "approved", metric, metric.encode_rows(people), after=scores, audit_after=found)
+    data = ReportData("A title", "approved", metric, metric.encode_rows(people), after=scores)
     apart = [[column.name for column, _, _ in card["apart"]] for card in prepare(data)["over"]]
     assert apart == [["age", "job", "debt"]] * len(apart)
     assert apart
@@ -109,7 +110,7 @@ def test_a_picture_has_a_path_for_each_shade_and_neighbours_are_one_rectangle():
     cells = np.zeros((2, BINS, BINS), dtype=int)
     cells[0, :4, 0] = [1, 1, 2, 8]
     cells[1, 0, 1] = 1
-    scan = PairScan(13, {"after": 1}, 1.0, {"after": cells}, Story((0, 1), 0.1, 0.1), pd.DataFrame())
+    scan = PairScan(13, 13, {"after": 1}, 1.0, {"after": cells}, Story((0, 1), 0.1, 0.1), {}, pd.DataFrame())
     within, above = charts.pictures(scan)["after"]
     bottom = BINS - 1
     assert within == [f"M0 {bottom}h2v1h-2z", f"M2 {bottom}h1v1h-1z", "", "", f"M3 {bottom}h1v1h-1z"]
@@ -118,10 +119,12 @@ def test_a_picture_has_a_path_for_each_shade_and_neighbours_are_one_rectangle():
 
 def test_the_page_counts_pairs_once_and_as_the_audit_does():
     """Above the distance by more than the promise allows: the picture, the board and the audit agree."""
-    data = report(audit_after=audit(None, TABLE, METRIC, predictions=AFTER, tolerance=0.01))
+    data, found = report(), audit(None, TABLE, METRIC, predictions=AFTER, tolerance=0.01)
     D, (a, b) = METRIC.pairwise(TABLE), np.triu_indices(4, 1)
     above = int((np.abs(AFTER[a] - AFTER[b]) > D[a, b] + 0.01).sum())
-    assert data.scan.n_above["after"] == data.audit_after.n_violations == above
+    assert data.scan.n_above["after"] == found.n_violations == above
+    first = data.scan.worst["after"].iloc[0]
+    assert first["difference"] - first["distance"] == pytest.approx(found.max_excess, rel=1e-12)
     assert 0 < above < (np.abs(AFTER[a] - AFTER[b]) > D[a, b] - 0.3).sum()  # control
     assert prepare(data)["slack"] == pytest.approx(0.01 / data.scan.limit * BINS, abs=0.01)
 
@@ -286,3 +289,16 @@ def test_a_review_without_comparators_is_said_to_have_none():
     for other in (review, "review.csv"):
         with pytest.raises(InvalidInputError, match="review must be what review_files returned for these 3 people"):
             build_scores_report(TABLE[:3], AFTER[:3], METRIC, review=other)
+
+
+def test_special_codes_are_no_numbers_on_the_page():
+    metric = TableMetric({"score": 0.001}, missing={"score": 0.2}, special={"score": {-99: 0.3}}, units={"score": "$"})
+    people = metric.encode_rows(pd.DataFrame({"score": [500.0, -99, 700, np.nan, 600]}))
+    after = np.array([0.5, 0.1, 0.6, 0.5, 0.55])
+    data = ReportData("Loans", "yes", metric, people, after=after)
+    (column,) = prepare(data)["columns"]
+    assert [column.written(x) for x in people.rows[:, 0]] == ["$500", "-99", "$700", "missing", "$600"]
+    assert column.typical == np.std([500, 600, 700])
+    # The code is 0.3 away from every number and from a blank, so 0.4 and more are above their distance.
+    assert data.scan.n_above == {"after": 4}
+    assert "[special]" in render(data)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.ensemble import RandomForestClassifier
 
+from benchmarks.exhaustive import ExhaustiveSearch
 from likewise import WeightedLp, audit, estimate_minimal_metric
 from likewise.exceptions import UnsolvedError
 from likewise.pairs.cutting_planes import mean_powers
@@ -53,7 +54,7 @@ def test_weights_are_those_of_a_scan_of_every_pair(kind, p, monkeypatch):
     if kind == "forest":
         scores = RandomForestClassifier(20, min_samples_leaf=5, random_state=0).fit(X, scores > 0.5).predict_proba(X)
     found = estimate_minimal_metric(None, X, p, predictions=scores)
-    monkeypatch.setattr(program, "ActiveSetSearch", active_set.ExhaustiveSearch)
+    monkeypatch.setattr(program, "ActiveSetSearch", ExhaustiveSearch)
     full = estimate_minimal_metric(None, X, p, predictions=scores)
     np.testing.assert_allclose(weights(found.metric), weights(full.metric), rtol=1e-6, atol=1e-12)
     pd.testing.assert_frame_equal(found.active_pairs[["row_a", "row_b"]], full.active_pairs[["row_a", "row_b"]])

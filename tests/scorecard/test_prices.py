@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
+from likewise._fit_validation import TrainingData
 from likewise.additive.design_matrix import constant
-from likewise.additive.fit import FitOptions, Plan
+from likewise.additive.fit import Plan
 from likewise.additive.solver import coarsened, solve
 from likewise.pairs.points import row_hashes
 
@@ -33,8 +34,8 @@ def metric_of(income=0.01, debt=0.01, region=0.05, missing=0.05):
 def optimum(model, metric, X, y, weights):
     """The smallest value of the training objective under a metric."""
     bound = metric.bind(model.encoder_)
-    people, plan = bound.read(X), Plan.of(bound, model.monotone, model.link_name)
-    problem = plan.objective(people, model.loss_of(y, people), weights, FitOptions.read(model))
+    plan = Plan.of(model, bound)
+    problem = plan.objective(TrainingData(bound.read(X), y, weights))
     problem = coarsened(plan.with_penalties(problem, model.penalty_))
     x = solve(problem, constant(problem.layout, problem.best_constants()))
     return problem.value(x, problem.scores(x))

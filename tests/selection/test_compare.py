@@ -62,7 +62,7 @@ class Liar(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
+    def learn(self, data, metric):
         return StepScorer(promised_guarantee(metric, Bound(), "exact", "It does not hold."))
 
 
@@ -241,7 +241,7 @@ class Growing(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
+    def learn(self, data, metric):
         promises = [(0.1, 0.0, 20, "deterministic"), (0.4, 0.1, 30, "sampled"), (0.0, 0.0, 0, "exact")]
         slack, delta, n_draws, level = promises[len(Growing.fitted)]
         Growing.fitted.append(level)

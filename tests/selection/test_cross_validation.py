@@ -8,10 +8,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from likewise import FunctionMetric, WeightedLp, compare
 from likewise.base import ConstrainedClassifier
+from likewise.inspection.baselines import proper_losses
 from likewise.kernel.bounds import Bound
 from likewise.kernel.certificate import Estimate
 from likewise.selection import cross_validation as holdout
-from likewise.selection.cross_validation import compute_scores, proper_losses
+from likewise.selection.cross_validation import compute_scores
 from likewise.selection.methods import _task_of
 from promised import Promised, promise
 
@@ -41,8 +42,8 @@ class Loose(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
-    def learn(self, people, y, weights, metric):
-        n = len(people)
+    def learn(self, data, metric):
+        n = len(data)
         level = {50: "exact", 44: "sampled", 26: "deterministic"}[n]
         return SteepScorer(promise(metric, Bound(), level, "For a test.", slack=n / 1000, n_draws=n))
 

@@ -20,6 +20,7 @@ from likewise import (
     compare,
     tradeoff,
 )
+from likewise._fit_validation import TrainingData
 from likewise.selection.cross_validation import FoldFits
 
 RNG = np.random.default_rng(0)
@@ -37,10 +38,10 @@ def counted_fits(*estimators, reuse=True):
     counts = Counter()
 
     def counting(fit):
-        def counted(self, X, y, *args, **kwargs):
-            data = [np.asarray(part) for part in (getattr(X, "rows", X), y)]
+        def counted(self, X, *args, **kwargs):
+            data = (X.people.rows, X.y) if isinstance(X, TrainingData) else (np.asarray(X), np.asarray(args[0]))
             counts[joblib.hash((type(self).__name__, self.get_params(), *data))] += 1
-            return fit(self, X, y, *args, **kwargs)
+            return fit(self, X, *args, **kwargs)
 
         return counted
 

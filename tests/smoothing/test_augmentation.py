@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from likewise import Gaussian, SmoothedClassifier, WeightedLp
+from likewise._fit_validation import TrainingData
 from likewise.kernel.schema import ArrayEncoder, People
 from likewise.smoothing.augmentation import fit_on_noisy_copies
 from likewise.smoothing.sampling import SharedDraws
@@ -58,8 +59,7 @@ def train(estimator, X, y, n_copies=1, seed=0, weight=1.0, classes=(0, 1)):
     people = People(X, ArrayEncoder(X.shape[1]), X)
     return fit_on_noisy_copies(
         estimator,
-        people,
-        y,
+        TrainingData(people, y),
         bank_for(X, weight),
         n_copies,
         np.random.default_rng(seed),

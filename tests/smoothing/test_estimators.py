@@ -124,7 +124,7 @@ def test_decide_has_the_law_of_the_smoothed_model(three_kinds):
         n = 20_000
         law = model.predict_proba(X[:1])[0]
         decisions = model.decide(np.repeat(X[:1], n, axis=0), random_state=1)
-        margin = np.sqrt(np.log(2 / PER_CHECK) / (2 * model.n_draws_))  # how far `law` itself may be off
+        margin = np.sqrt(np.log(2 / PER_CHECK) / (2 * model.guarantee_.n_draws))  # how far `law` itself may be off
         for share, kind in zip(law, model.classes_, strict=True):
             assert not too_many(int((decisions == kind).sum()), n, min(1, share + margin))
             assert not too_few(int((decisions == kind).sum()), n, max(0, share - margin))
@@ -216,7 +216,7 @@ def test_without_a_metric_the_papers_is_derived_on_standardised_features(people)
     assert metric == linear_metric(X, y)
     coef = np.abs(LogisticRegression().fit(StandardScaler().fit_transform(X), y).coef_[0])
     np.testing.assert_allclose(metric.weights * X.std(axis=0), coef / coef.mean(), rtol=1e-3)
-    in_raw_units = metric.normalized()  # as it was: the dollars alone put all pairs beyond 1
+    in_raw_units = metric.scaled(1 / metric.weights.mean())  # as it was: the dollars alone put all pairs beyond 1
     assert (metric.pairwise(X) < 1).sum() > 2000  # of 90,000, with everyone's distance to themselves
     assert (in_raw_units.pairwise(X) < 1).sum() == 300
 

@@ -11,7 +11,7 @@ from likewise import AdditiveClassifier, TableMetric, audit
 from likewise.exceptions import InvalidInputError
 from likewise.workbench.comparing import compare, person
 from likewise.workbench.engine import BOOSTING, CONSTANT, GUARANTEED, LINEAR, Engine
-from likewise.workbench.figures import auc_with_influence, figures, output_gaps
+from likewise.workbench.figures import figures
 from oracle import Described
 
 SET = {
@@ -38,23 +38,13 @@ def results(engine, sheet):
     return found
 
 
-def test_distances_of_pairs_are_those_of_the_metric(engine, sheet):
-    pairs, metric = engine.pairs, sheet.metric
-    expected = metric(engine.X.iloc[pairs.a], engine.X.iloc[pairs.b])
-    found = pairs.distances(engine.bound(sheet))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    # Control: another weight of blanks is another distance.
-    other = sheet.with_weights({"missing": {"debt": 0.31}}).metric
-    assert not np.allclose(pairs.distances(other.bind(engine.encoder)), expected, rtol=1e-12)
-
-
 def test_figures_say_that_these_people_were_looked_at(engine, sheet):
     assert "understated" in results(engine, sheet)[-1]["figures"]["caveat"]
 
 
 def test_mean_distance_is_the_mean_over_all_ordered_pairs(engine, sheet):
     expected = sheet.metric.pairwise(engine.X).mean()
-    assert engine.mean_distance(engine.bound(sheet)) == pytest.approx(expected, rel=1e-12)
+    assert engine.costs.mean_distance(engine.bound(sheet)) == pytest.approx(expected, rel=1e-12)
 
 
 GIVEN = {
@@ -90,7 +80,7 @@ def test_given_scores_are_measured_as_by_an_audit_and_by_hand(kind, sheet):
     assert expected.n_violations > 0
     distances = sheet.metric.pairwise(X)[np.triu_indices(120, 1)]
     assert last["bound_share"] == (distances < 1).mean()
-    # Proper losses and those of the constant that was learned from the other folds.
+    # Proper losses, fold by fold, and those of the constant that was learned from the other folds.
     if kind == "amount":
         losses, constant = (scores - y) ** 2, np.array([(y[engine.folds != k].mean()) for k in engine.folds])
         of_constant = (constant - y) ** 2
@@ -105,23 +95,8 @@ def test_given_scores_are_measured_as_by_an_audit_and_by_hand(kind, sheet):
         constant = np.array([true[engine.folds != k].mean(axis=0) for k in engine.folds])
         of_constant = ((constant - true) ** 2).sum(axis=1) / 2
     rows = {row["title"]: row for row in last["figures"]["rows"]}
-    assert rows["vendor"]["loss"] == pytest.approx(losses.mean(), rel=1e-12)
-    assert rows[CONSTANT]["loss"] == pytest.approx(of_constant.mean(), rel=1e-12)
-    if kind == "amount":
-        assert rows["vendor"]["second"] == pytest.approx(1 - losses.sum() / of_constant.sum(), rel=1e-12)
-
-
-def test_nobody_is_in_more_than_two_of_the_pairs_that_are_shown(engine):
-    pairs = engine.pairs
-    ordered = np.random.default_rng(0).permutation(len(pairs.a))[:300]
-    ordered = np.concatenate([np.flatnonzero(pairs.a == pairs.a[0])[:50], ordered])  # one person in many
-    expected, seen = [], []
-    for k in ordered.tolist():
-        two = [pairs.a[k], pairs.b[k]]
-        if len(expected) < 12 and all(seen.count(one) < 2 for one in two):
-            expected.append(k)
-            seen += two
-    assert pairs.varied(ordered, 12) == expected
+    for title, each in (("vendor", losses), (CONSTANT, of_constant)):
+        assert rows[title]["loss"] == pytest.approx(pd.Series(each).groupby(engine.folds).mean().mean(), rel=1e-12)
 
 
 def test_a_metric_that_refuses_blanks_gives_them_the_most(engine):
@@ -148,8 +123,8 @@ def test_figures_are_of_people_held_out_each_once(engine, sheet):
         model.fit(engine.X[~out], engine.problem.y[~out])
         losses[out] = (model.predict_proba(engine.X[out])[:, 1] - (engine.problem.y[out] == "yes")) ** 2
     row = next(row for row in last["figures"]["rows"] if row["title"] == GUARANTEED)
-    assert row["loss"] == pytest.approx(losses.mean(), rel=1e-12)
-    assert row["loss_se"] == pytest.approx(losses.std(ddof=1) / np.sqrt(len(losses)), rel=1e-12)
+    by_fold = pd.Series(losses).groupby(engine.folds).mean()
+    assert (row["loss"], row["loss_se"]) == pytest.approx((by_fold.mean(), by_fold.sem()), rel=1e-12)
 
 
 def test_references_do_not_see_locked_columns_and_are_measured_once(engine, sheet):
@@ -206,43 +181,24 @@ def test_large_tables_are_sampled_evenly(monkeypatch):
     assert np.ptp(np.diff(engine.X.index)) <= 1
 
 
-def areas(scores, true):
-    """AUC, and the variance of DeLong, DeLong and Clarke-Pearson, from all pairs; n for n - 1."""
-    wins = [[(a > b) + 0.5 * (a == b) for b in scores[true == 0]] for a in scores[true == 1]]
-    m, n = np.shape(wins)
-    return np.mean(wins), np.mean(wins, axis=1).var() / m + np.mean(wins, axis=0).var() / n
-
-
-def test_auc_and_its_error_against_brute_force():
+def test_figures_are_means_over_folds_with_their_errors():
     """Of folds of different sizes, in each of which people are ranked among themselves."""
     rng = np.random.default_rng(3)
     true, scores = (rng.random(90) < 0.4).astype(int), rng.integers(0, 12, 90) / 12
     folds = np.repeat([0, 1], [60, 30])
-    chances = np.column_stack([1 - scores, scores])
-    area, influence = auc_with_influence(chances, true)
-    assert (area, (influence**2).sum()) == pytest.approx(areas(scores, true), rel=1e-9)
-    found = figures(chances, chances, true, np.array([0, 1]), folds)
-    parts = [areas(scores[folds == k], true[folds == k]) for k in (0, 1)]
-    assert found["second"] == pytest.approx(2 / 3 * parts[0][0] + 1 / 3 * parts[1][0], rel=1e-12)
-    assert found["second_se"] ** 2 == pytest.approx(4 / 9 * parts[0][1] + 1 / 9 * parts[1][1], rel=1e-9)
-
-
-def test_figures_of_a_regression_and_their_errors():
-    rng = np.random.default_rng(0)
-    y, constant = rng.normal(size=40), np.full(40, 0.3)
-    predictions = y + rng.normal(size=40) / 2
-    found = figures(predictions, constant, y, None, np.zeros(40))
-    losses, of_constant = (predictions - y) ** 2, (constant - y) ** 2
-    assert found["loss"] == pytest.approx(losses.mean())
-    assert found["loss_se"] == pytest.approx(losses.std(ddof=1) / np.sqrt(40))
-
-    def r_squared(weights):
-        return 1 - weights @ losses / (weights @ of_constant)
-
-    assert found["second"] == pytest.approx(r_squared(np.ones(40)))
-    # The delta method: what a little more of each person changes, by finite differences.
-    moved = [(r_squared(1 + 1e-6 * one) - r_squared(1 - 1e-6 * one)) / 2e-6 for one in np.eye(40)]
-    assert found["second_se"] == pytest.approx(np.linalg.norm(moved), rel=1e-6)
+    areas, losses = [], []
+    for k in (0, 1):
+        one, other = scores[(folds == k) & (true == 1)], scores[(folds == k) & (true == 0)]
+        areas.append(np.mean([[(a > b) + 0.5 * (a == b) for b in other] for a in one]))
+        losses.append(((scores - true) ** 2)[folds == k].mean())
+    found = figures(np.column_stack([1 - scores, scores]), true, np.array([0, 1]), folds)
+    assert (found["loss"], found["second"]) == pytest.approx((np.mean(losses), np.mean(areas)), rel=1e-12)
+    # Of two numbers, the standard error of the mean is half of what they differ by.
+    errors = abs(losses[0] - losses[1]) / 2, abs(areas[0] - areas[1]) / 2
+    assert (found["loss_se"], found["second_se"]) == pytest.approx(errors, rel=1e-9)
+    alone = figures(scores, true, None, np.zeros(90))
+    assert alone["second"] == pytest.approx(1 - alone["loss"] / true.var(), rel=1e-12)
+    assert np.isnan(alone["loss_se"])
 
 
 PEOPLE = [
@@ -293,7 +249,7 @@ def test_people_of_the_table_and_what_is_no_person(engine, sheet):
     model, a = engine.fit(engine.bound(sheet)), person(engine, 3)
     found = compare(engine, sheet, model, a, person(engine, "5"))
     assert found["scores"][0]["values"] == pytest.approx(model.predict_proba(engine.X.loc[[3, 5]])[:, 1])
-    with pytest.raises(InvalidInputError, match="income must be a number; got 'much'"):
+    with pytest.raises(InvalidInputError, match=r"'income' must hold numbers \(it has 'much'"):
         compare(engine, sheet, model, a, {**a, "income": "much"})
     with pytest.raises(InvalidInputError, match="income must be given for both"):
         compare(engine, sheet, model, a, {**a, "income": ""})
@@ -320,7 +276,7 @@ def test_a_case_and_the_same_two_people_compared_have_the_same_figure(kind):
     # Control: held out, the two are scored by other models, and these figures are others.
     held_out = engine.references(sheet.locked)[BOOSTING].predictions
     a, b = (held_out[[engine.labels[case[side]] for case in today["worst"]]] for side in "ab")
-    gaps = output_gaps(a, b, more.get("output_range"))
+    gaps = np.abs(engine.shares(a) - engine.shares(b)).sum(axis=1) / (1 if kind == "regression" else 2)
     assert not np.allclose(gaps, [case["gap"] for case in today["worst"]], atol=1e-3)
 
 

@@ -112,7 +112,7 @@ def test_files_that_do_not_fit_are_refused_in_a_line(place):
     (place / "broken.skops").write_text("no model")
     (place / "tall.toml").write_text("[numeric]\nheight = 1")
     for words, said in (
-        ("--model other.skops", "other.skops must have the classes of the table"),
+        ("--model other.skops", "--model must have the classes of the table"),
         ("--model absent.skops", "has no column 'height', which the model takes"),
         ("--model broken.skops", "broken.skops"),
         ("--metric tall.toml", "tall.toml names no column of this table"),

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
+from likewise._fit_validation import TrainingData
 from likewise._inner_estimator import as_given
 from likewise._optional import is_partitioned
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, THREADS, Rule, check_numbers, integer, one_of, positive
-from likewise.additive.fit import FitOptions, fit_scorer
+from likewise.additive.fit import Penalty, Plan
 from likewise.additive.objective import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.additive.scorer import AdditiveScorer
 from likewise.ask import answers, is_plain_function
-from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
+from likewise.base import METRIC, ConstrainedClassifier, ConstrainedEstimator, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
@@ -83,17 +85,20 @@ _KNOTS = Rule(
     "2 makes straight lines.",
 )
 
-SHARED_RULES: dict[str, Rule] = {
-    "metric": METRIC,
-    "max_knots": integer(2) | _KNOTS,
-    "penalty": one_of("auto") | _PENALTIES | positive("'auto' chooses one per column."),
-    "n_jobs": THREADS,
-    "verbose": BOOL,
-}
 
+class _Additive(ScorecardMixin, ConstrainedEstimator):
+    """Shared by the classifier and the regressor: the fit, in memory or of a Dask DataFrame."""
 
-class DaskFitMixin:
-    """Lets `fit` learn from a Dask DataFrame."""
+    rules: ClassVar[dict[str, Rule]] = {
+        "metric": METRIC,
+        "max_knots": integer(2) | _KNOTS,
+        "penalty": one_of("auto") | _PENALTIES | positive("'auto' chooses one per column."),
+        "n_jobs": THREADS,
+        "verbose": BOOL,
+    }
+
+    scorer_: AdditiveScorer
+    penalty_: Penalty
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; on error it is unchanged.
@@ -115,10 +120,25 @@ class DaskFitMixin:
 
             fit(self, X, y, sample_weight)
             return self
-        return super().fit(X, y, sample_weight)  # type: ignore[misc,no-any-return]
+        return super().fit(X, y, sample_weight)
+
+    def learn(self, data: TrainingData, metric: BoundMetric) -> AdditiveScorer:
+        """Fit the shapes, bring them within the metric, and read the guarantee off them."""
+        plan = Plan.of(self, metric)
+        scorer, self.penalty_ = plan.fit(plan.objective(data))
+        return scorer
+
+    @abstractmethod
+    def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
+        """The loss to minimise; needs `classes_` or `output_range_`."""
+
+    @property
+    @abstractmethod
+    def link_name(self) -> str:
+        """Name of the link, "softmax" for several classes."""
 
 
-class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
+class AdditiveClassifier(_Additive, ConstrainedClassifier):
     """A scorecard whose probabilities are close for people who are close, by construction.
 
     ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
@@ -182,10 +202,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     ('exact', 0.0)
     """
 
-    rules = SHARED_RULES | {"link": one_of("logistic", "probit", "clip")}
-
-    scorer_: AdditiveScorer
-    penalty_: float | Mapping[Any, float]
+    rules = _Additive.rules | {"link": one_of("logistic", "probit", "clip")}
 
     def __init__(
         self,
@@ -213,15 +230,14 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         tags.classifier_tags.multi_class = self.link == "logistic"
         return tags
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
-    ) -> AdditiveScorer:
-        """Fit the shapes, bring them within the metric, and read the guarantee off them."""
-        _check_weighted_classes(y, weights)
-        scorer, self.penalty_ = fit_scorer(
-            people, self.loss_of(y, people), weights, metric, self.monotone, FitOptions.read(self), link=self.link_name
-        )
-        return scorer
+    def learn(self, data: TrainingData, metric: BoundMetric) -> AdditiveScorer:
+        """As for every additive model; the score of a class without weight would be unbounded."""
+        for label in np.unique(data.y):
+            if not data.counts[data.y == label].any():
+                raise InvalidInputError(
+                    f"sample_weight must be positive for at least one row per class; it is 0 for all of {label!r}."
+                )
+        return super().learn(data, metric)
 
     @property
     def link_name(self) -> str:
@@ -244,7 +260,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         return SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
 
 
-class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
+class AdditiveRegressor(_Additive, ConstrainedRegressor):
     """A scorecard whose predictions are close for people who are close, by construction.
 
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
@@ -280,10 +296,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
     array([2.5, 7.5])
     """
 
-    rules = SHARED_RULES | ConstrainedRegressor.rules
-
-    scorer_: AdditiveScorer
-    penalty_: float | Mapping[Any, float]
+    rules = _Additive.rules | ConstrainedRegressor.rules
 
     def __init__(
         self,
@@ -306,22 +319,6 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
-    ) -> AdditiveScorer:
-        """Fit the shapes, bring them within the metric, and read the guarantee off them."""
-        scorer, self.penalty_ = fit_scorer(
-            people,
-            self.loss_of(y, people),
-            weights,
-            metric,
-            self.monotone,
-            FitOptions.read(self),
-            link=self.link_name,
-            output_range=self.output_range_,
-        )
-        return scorer
-
     @property
     def link_name(self) -> str:
         """Name of the link."""
@@ -331,14 +328,3 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         """The loss to minimise; needs `output_range_`."""
         numbers = np.asarray(y, dtype=np.float64)
         return SquaredLoss(regression_targets(numbers, self.output_range_, self.teacher, people))
-
-
-def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> None:
-    """Raise unless every class has a positive weight: otherwise its score is unbounded."""
-    if weights is None:
-        return
-    for label in np.unique(y):
-        if not weights[y == label].any():
-            raise InvalidInputError(
-                f"sample_weight must be positive for at least one row per class; it is 0 for all of class {label!r}."
-            )

@@ -9,68 +9,24 @@ from typing import Any
 
 import numpy as np
 
+from likewise._fit_validation import TrainingData
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import short_repr
 from likewise.additive.binning import Part, bin_columns, knots_for
 from likewise.additive.design_matrix import Layout, constant, read_shapes
-from likewise.additive.objective import Loss, Objective
+from likewise.additive.objective import Objective
 from likewise.additive.scorer import AdditiveScorer
 from likewise.additive.shapes import constrain
 from likewise.additive.solver import choose_penalties, solve_in_blocks
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.kernel.evidence import Shape
 from likewise.kernel.links import LINKS
 from likewise.kernel.metric import BoundMetric
-from likewise.kernel.schema import People
 
 Penalty = float | Mapping[Any, float]
 """One for all columns, or one for each by its name."""
 
 _LABEL_LINKS = ("logistic", "softmax", "probit")  # their losses are log-likelihoods of labels
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """Parameters of the estimator that the fit needs."""
-
-    max_knots: int | Mapping[Any, int]
-    penalty: float | Mapping[Any, float] | None
-    labels: bool
-    n_jobs: int | None
-    verbose: bool
-
-    @classmethod
-    def read(cls, model: Any) -> FitOptions:
-        """Read the parameters of an estimator, which its rules have checked."""
-        penalty = None if isinstance(model.penalty, str) else model.penalty
-        labels = model.teacher is None and model.link_name in _LABEL_LINKS
-        return cls(model.max_knots, penalty, labels, model.n_jobs, bool(model.verbose))
-
-    def knots(self, n_people: float, names: Sequence[Any]) -> IntArray:
-        """Knots of each column, at most."""
-        given = self.max_knots
-        if not isinstance(given, Mapping):
-            return np.full(len(names), knots_for(n_people, int(given)))
-        _check_columns("max_knots", given, names)
-        most = max(given.values(), default=2)
-        return np.array([knots_for(n_people, int(given.get(name, most))) for name in names])
-
-
-def fit_scorer(
-    people: People,
-    loss: Loss,
-    weights: FloatArray | None,
-    metric: BoundMetric,
-    monotone: Any,
-    options: FitOptions,
-    *,
-    link: str,
-    output_range: tuple[float, float] | None = None,
-) -> tuple[AdditiveScorer, Penalty]:
-    """Return the fitted scorer and the penalties that were used."""
-    plan = Plan.of(metric, monotone, link)
-    return plan.fit(plan.objective(people, loss, weights, options), options, output_range)
 
 
 def effective_n_samples(n_rows: int, weights: FloatArray | None) -> float:
@@ -85,14 +41,22 @@ def effective_n_samples(n_rows: int, weights: FloatArray | None) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Metric, signs and link of a fit, before any data."""
+    """A fit before any data.
 
+    Attributes
+    ----------
+    model : AdditiveClassifier or AdditiveRegressor
+        Its parameters, which its rules have checked, its link, and its loss.
+    metric : BoundMetric
+    signs : mapping from column to -1 or +1
+    """
+
+    model: Any
     metric: BoundMetric
     signs: dict[int, int]
-    link: str
 
     @classmethod
-    def of(cls, metric: BoundMetric, monotone: Any, link: str) -> Plan:
+    def of(cls, model: Any, metric: BoundMetric) -> Plan:
         """Check that there is something to fit."""
         if metric.schema.mixes_features:
             raise InvalidInputError(
@@ -105,28 +69,34 @@ class Plan:
                 "metric must have a positive weight: only a constant model satisfies weights of 0. Give at least one "
                 "column a positive weight."
             )
-        return cls(metric, check_monotone(monotone, metric), link)
+        return cls(model, metric, check_monotone(model.monotone, metric))
 
-    def objective(self, people: People, loss: Loss, weights: FloatArray | None, options: FitOptions) -> Objective:
+    def objective(self, data: TrainingData) -> Objective:
         """The objective, without penalties."""
-        n, n_effective = len(people), effective_n_samples(len(people), weights)
-        shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-        knots = options.knots(n_effective, self.metric.schema.names)
-        parts = bin_columns(people.rows, shares, self.metric, knots, options.n_jobs)
-        return Objective(self.layout(parts), loss, shares, np.zeros(len(parts)), n_effective, n_jobs=options.n_jobs)
+        n_jobs, loss = self.model.n_jobs, self.model.loss_of(data.y, data.people)
+        n_effective, shares = effective_n_samples(len(data), data.weights), data.counts / data.counts.sum()
+        parts = bin_columns(data.people.rows, shares, self.metric, self.knots(n_effective), n_jobs)
+        return Objective(self.layout(parts), loss, shares, np.zeros(len(parts)), n_effective, n_jobs=n_jobs)
+
+    def knots(self, n_people: float) -> IntArray:
+        """Knots of each column, at most."""
+        given, names = self.model.max_knots, self.metric.schema.names
+        if not isinstance(given, Mapping):
+            return np.full(len(names), knots_for(n_people, int(given)))
+        _check_columns("max_knots", given, names)
+        most = max(given.values(), default=2)
+        return np.array([knots_for(n_people, int(given.get(name, most))) for name in names])
 
     def layout(self, parts: list[Part]) -> Layout:
         """The variables."""
-        return Layout(parts, self.metric, LINKS[self.link].unit, self.signs)
+        return Layout(parts, self.metric, LINKS[self.model.link_name].unit, self.signs)
 
-    def fit(
-        self, problem: Objective, options: FitOptions, output_range: tuple[float, float] | None = None
-    ) -> tuple[AdditiveScorer, Penalty]:
+    def fit(self, problem: Objective) -> tuple[AdditiveScorer, Penalty]:
         """Solve, bring the shapes within the metric, and return the scorer and the penalties that were used."""
-        unit = problem.layout.unit
-        penalty, penalties = self._penalties(problem, options)
+        unit, output_range = problem.layout.unit, getattr(self.model, "output_range_", None)
+        penalty, penalties = self._penalties(problem)
         problem = replace(problem, penalties=penalties)
-        with progress_bar("Fitting", None, show=options.verbose) as advance:
+        with progress_bar("Fitting", None, show=bool(self.model.verbose)) as advance:
             start = constant(problem.layout, problem.best_constants())
             x = solve_in_blocks(problem, start, advance)
         intercepts, shapes = read_shapes(problem.layout, x)
@@ -134,19 +104,20 @@ class Plan:
             low, high = output_range
             width = high - low
             intercepts, unit = low + width * (0.5 + intercepts), unit * width
-            shapes = [_times(shape, width) for shape in shapes]
+            shapes = [shape.with_values(shape.values * width, shape.states * width) for shape in shapes]
         model = constrain(intercepts, shapes, self.metric, unit)
-        return AdditiveScorer(model, self.link, output_range), penalty
+        return AdditiveScorer(model, self.model.link_name, output_range), penalty
 
     def with_penalties(self, problem: Objective, penalty: Penalty) -> Objective:
         """The problem with given penalties, by column."""
         return replace(problem, penalties=self._given_penalties(problem, penalty))
 
-    def _penalties(self, problem: Objective, options: FitOptions) -> tuple[Penalty, FloatArray]:
+    def _penalties(self, problem: Objective) -> tuple[Penalty, FloatArray]:
         """Penalties as they are reported, and of each part."""
-        given, parts, names = options.penalty, problem.layout.parts, self.metric.schema.names
-        if given is None:
-            found = choose_penalties(problem, labels=options.labels).penalties
+        given, parts, names = self.model.penalty, problem.layout.parts, self.metric.schema.names
+        if isinstance(given, str):
+            labels = self.model.teacher is None and self.model.link_name in _LABEL_LINKS
+            found = choose_penalties(problem, labels=labels).penalties
             return {names[part.column]: float(found[j]) for j, part in enumerate(parts) if part.column >= 0}, found
         return given, self._given_penalties(problem, given)
 
@@ -195,7 +166,3 @@ def check_monotone(monotone: Any, metric: BoundMetric) -> dict[int, int]:
             )
         out[i] = int(sign)
     return out
-
-
-def _times(shape: Shape, factor: float) -> Shape:
-    return shape.with_values(shape.values * factor, shape.states * factor)

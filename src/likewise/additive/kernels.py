@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -80,16 +79,6 @@ def cross_categories(index_a, index_b, weights, out):  # type: ignore[no-untyped
 
 
 @_compiled
-def add_products(starts, columns, values, weights, out):  # type: ignore[no-untyped-def]
-    """Add ``A' diag(weights) A`` to `out`, for a sparse matrix A by rows."""
-    for r in range(len(starts) - 1):
-        for a in range(starts[r], starts[r + 1]):
-            scaled = weights[r] * values[a]
-            for b in range(starts[r], starts[r + 1]):
-                out[columns[a], columns[b]] += scaled * values[b]
-
-
-@_compiled
 def place(knots, first, last, x):  # type: ignore[no-untyped-def]
     """Knot below `x` among ``knots[first:last]``, by bisection; the last gap holds everything above."""
     low, high = first, last - 1
@@ -146,60 +135,3 @@ def points(  # type: ignore[no-untyped-def]
                 for f in range(n_functions):
                     rise = values[f, k + 1] - values[f, k]
                     out[r, j, f] = values[f, k] + np.rint(rise * share * steps) * step
-
-
-@_compiled
-def sums(parts, intercepts, out):  # type: ignore[no-untyped-def]
-    """Scores of each person, from what the columns add."""
-    for r in range(parts.shape[0]):
-        for f in range(parts.shape[2]):
-            total = intercepts[f]
-            for j in range(parts.shape[1]):
-                total += parts[r, j, f]
-            out[r, f] = total
-
-
-@_compiled
-def logistic(scores, out):  # type: ignore[no-untyped-def]
-    """Probabilities of two classes."""
-    for r in range(len(scores)):
-        small = math.exp(-abs(scores[r, 0]))
-        likely = 1.0 / (1.0 + small)
-        unlikely = small / (1.0 + small)
-        up = scores[r, 0] >= 0.0
-        out[r, 1] = likely if up else unlikely
-        out[r, 0] = unlikely if up else likely
-
-
-@_compiled
-def softmax(scores, out):  # type: ignore[no-untyped-def]
-    """Probabilities of several classes."""
-    for r in range(len(scores)):
-        largest = scores[r, 0]
-        for k in range(1, scores.shape[1]):
-            largest = max(largest, scores[r, k])
-        total = 0.0
-        for k in range(scores.shape[1]):
-            out[r, k] = math.exp(scores[r, k] - largest)
-            total += out[r, k]
-        for k in range(scores.shape[1]):
-            out[r, k] /= total
-
-
-@_compiled
-def probit(scores, out):  # type: ignore[no-untyped-def]
-    """Probabilities of two classes."""
-    for r in range(len(scores)):
-        out[r, 1] = 0.5 * math.erfc(-scores[r, 0] * math.sqrt(0.5))
-        out[r, 0] = 0.5 * math.erfc(scores[r, 0] * math.sqrt(0.5))
-
-
-@_compiled
-def clip(scores, out):  # type: ignore[no-untyped-def]
-    """Probabilities of two classes, or, with one output, a share of the range."""
-    last = out.shape[1] - 1
-    for r in range(len(scores)):
-        h = min(1.0, max(0.0, 0.5 + scores[r, 0]))
-        if last:
-            out[r, 0] = 1.0 - h
-        out[r, last] = h

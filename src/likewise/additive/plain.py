@@ -1,12 +1,7 @@
-"""The functions of `likewise.additive.kernels` in NumPy, equal to the last bit: the same operations in the same order.
-
-`math.exp` rounds as the `exp` that compiled code calls; `numpy.exp` does not.
-"""
+"""The functions of `likewise.additive.kernels` in NumPy, equal to the last bit: the same operations in one order."""
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,50 +43,6 @@ def points(
         out[np.isnan(x), j] = others[j]
         for s in range(code_starts[j], code_starts[j + 1]):
             out[x == codes[s], j] = code_values[:, s]
-
-
-def sums(parts: FloatArray, intercepts: FloatArray, out: FloatArray) -> None:
-    """Scores of each person, from what the columns add."""
-    out[:] = intercepts
-    for j in range(parts.shape[1]):
-        out += parts[:, j]
-
-
-def logistic(scores: FloatArray, out: FloatArray) -> None:
-    """Probabilities of two classes."""
-    score = scores[:, 0]
-    small = _each(math.exp, -np.abs(score))
-    likely, unlikely = 1.0 / (1.0 + small), small / (1.0 + small)
-    up = score >= 0.0
-    out[:, 1], out[:, 0] = np.where(up, likely, unlikely), np.where(up, unlikely, likely)
-
-
-def softmax(scores: FloatArray, out: FloatArray) -> None:
-    """Probabilities of several classes."""
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    total = np.zeros(len(scores))
-    for k in range(scores.shape[1]):
-        out[:, k] = _each(math.exp, shifted[:, k])
-        total += out[:, k]
-    out /= total[:, None]
-
-
-def probit(scores: FloatArray, out: FloatArray) -> None:
-    """Probabilities of two classes."""
-    out[:, 1] = 0.5 * _each(math.erfc, -scores[:, 0] * math.sqrt(0.5))
-    out[:, 0] = 0.5 * _each(math.erfc, scores[:, 0] * math.sqrt(0.5))
-
-
-def clip(scores: FloatArray, out: FloatArray) -> None:
-    """Probabilities of two classes, or, with one output, a share of the range."""
-    h = np.minimum(1.0, np.maximum(0.0, 0.5 + scores[:, 0]))
-    if out.shape[1] > 1:
-        out[:, 0] = 1.0 - h
-    out[:, -1] = h
-
-
-def _each(function: Any, values: FloatArray) -> FloatArray:
-    return np.array([function(value) for value in values.tolist()], dtype=np.float64)
 
 
 def add_numbers(index: IntArray, fraction: FloatArray, values: FloatArray, out: FloatArray) -> None:
@@ -147,26 +98,6 @@ def cross_categories(index_a: IntArray, index_b: IntArray, weights: FloatArray, 
     places = index_a.astype(np.int64) * out.shape[2] + index_b
     for line, sums in zip(weights, out, strict=True):
         _tally(places, line, sums)
-
-
-def add_products(starts: IntArray, columns: IntArray, values: FloatArray, weights: FloatArray, out: FloatArray) -> None:
-    """Add ``A' diag(weights) A`` to `out`, for a sparse matrix A by rows."""
-    row, a, b, place = _pairs_of_values(starts.astype(np.int64).tobytes(), columns.astype(np.int64).tobytes(), len(out))
-    scaled = weights[row] * values
-    _tally(place, scaled[a] * values[b], out)
-
-
-@lru_cache(maxsize=2)  # a fit uses the same matrix a hundred times
-def _pairs_of_values(starts: bytes, columns: bytes, width: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Row of each value of a sparse matrix; for each pair of values in a row, both and their place in the product."""
-    first, column = np.frombuffer(starts, np.int64), np.frombuffer(columns, np.int64)
-    lengths = np.diff(first)
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    repeats = lengths[row]
-    a = np.repeat(np.arange(len(row)), repeats)
-    before = np.cumsum(repeats) - repeats  # pairs of values before each value
-    b = first[row[a]] + np.arange(len(a)) - before[a]
-    return row, a, b, column[a] * width + column[b]
 
 
 def _tally(index: IntArray, weights: FloatArray, out: FloatArray) -> None:

@@ -22,7 +22,7 @@ from likewise.kernel.certificate import Estimate
 from likewise.kernel.columns import CategoricalColumn, NumericColumn
 from likewise.kernel.evidence import SumOfShapes
 from likewise.kernel.guarantee import Guarantee
-from likewise.kernel.links import LINK_CELLS, LINKS
+from likewise.kernel.links import LINKS
 from likewise.kernel.schema import Encoder, People
 
 _BLOCK = 4096  # people at a time
@@ -101,20 +101,17 @@ class AdditiveScorer(PlainScorer):
 
     def scores(self, people: People) -> FloatArray:
         """Sums of the intercepts and what the columns add, shape (n_samples, n_functions)."""
-        out = np.empty((len(people), len(self.model.intercepts)))
-        sums = kernel("additive", "sums", out.size * len(self.model.shapes))
-        self._in_blocks(people, lambda block, parts: sums(parts, self.model.intercepts, out[block]))
+        intercepts = self.model.intercepts
+        out = np.empty((len(people), len(intercepts)))
+        self._in_blocks(people, lambda block, parts: np.add(intercepts, parts.sum(axis=1), out=out[block]))
         return out
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Outputs; there is nothing to estimate, so the intervals have width 0."""
         scores = self.scores(people)
-        if self.output_range:
-            mean = np.clip(scores, *self.output_range)
-        else:
-            mean = np.empty((len(people), self.n_outputs))
-            kernel("additive", self.link, LINK_CELLS * scores.size)(scores, mean)
-        return Estimate(mean, mean, mean, np.zeros(len(people), dtype=np.int64))
+        return Estimate.certain(
+            np.clip(scores, *self.output_range) if self.output_range else LINKS[self.link].outputs(scores)
+        )
 
     def visible(self, people: People) -> FloatArray:
         """What each column adds to each score."""
@@ -298,9 +295,7 @@ class PointsScorer(AdditiveScorer):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Probabilities; there is nothing to estimate, so the intervals have width 0."""
-        mean = np.empty((len(people), 2))
-        kernel("additive", "logistic", LINK_CELLS * len(people))(self.log_odds(people), mean)
-        return Estimate(mean, mean, mean, np.zeros(len(people), dtype=np.int64))
+        return Estimate.certain(LINKS[self.link].outputs(self.log_odds(people)))
 
     def distance_to_tie(self, people: People) -> FloatArray | None:
         """By the log-odds."""

@@ -19,14 +19,14 @@ from likewise._typing import FloatArray
 from likewise._validation import BOOL, check_count, check_output_range, counted
 from likewise.ask import Ask, is_plain_function
 from likewise.auditing.audit import check_tolerance, limit_under
-from likewise.auditing.pair_search import PairEvaluator, strategies_for
+from likewise.auditing.pair_search import Pair, PairEvaluator, strategies_for
 from likewise.auditing.search_space import SearchSpace, build_search_space, restriction_of
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import People, labels_of
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import OutputLabels, asked_outputs, probability_outputs
+from likewise.pairs.model_outputs import OutputLabels, as_shares, asked_outputs, probability_outputs
 from likewise.verification.domain import Domain
 from likewise.verification.one_hot import OneHot, told
 
@@ -128,15 +128,14 @@ class Attack:
     @property
     def coverage(self) -> str:
         """What was tried, what was found, and what that does not prove."""
+        written = self.labels.written
         strategies = "; ".join(f"{count:,} {_DESCRIPTIONS[name]}" for name, count in self.tried.items())
-        limit = f"outputs may differ by D, where D is {self.metric.in_words(self.labels.written)}"
-        if self.guarantee is not None:
-            limit = f"the model's own guarantee at distance D, where D is {self.metric.in_words(self.labels.written)}"
+        limit = "outputs may differ by D" if self.guarantee is None else "the model's own guarantee at distance D"
         if self.n_violations:
             found = (
                 f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it, the worst by "
-                f"{self.labels.written(self.excess_over_bound, 3)}: outputs differ by "
-                f"{self.labels.written(self.difference, 3)} at D = {self.labels.written(self.distance, 3)}."
+                f"{written(self.excess_over_bound, 3)}: outputs differ by {written(self.difference, 3)} "
+                f"at D = {written(self.distance, 3)}."
             )
         elif self.pair is None:
             found = "All pairs tried have equal outputs."
@@ -145,7 +144,7 @@ class Attack:
         words = (
             f"Tried: {self.n_pairs:,} pairs of people, of the table and made up: {strategies}. People come in groups "
             "of up to 64, and within a group everybody is compared with everybody else. "
-            f"Limit: {limit}. Found: {found} "
+            f"Limit: {limit}, where D is {self.metric.in_words(written)}. Found: {found} "
         )
         if self.refused:
             words += f"Not tried, since the model refuses them: {', '.join(self.refused)}. "
@@ -265,18 +264,20 @@ def attack(
                 for strategy, share in strategies_for(space).items():
                     strategy(evaluator, rng, int(here * share))
                     advance(int(here * share))
-    worst, favoured = evaluator.worst, None
-    if worst is not None and direction.sign:
+    pair, favoured, worst = None, None, evaluator.worst
+    if worst is None:
+        worst = Pair(np.empty(0), 0.0, 0.0, float(evaluator.bound(np.zeros(1))[0]))
+    else:
+        pair = _as_given(space, worst.rows, X)
         one, other = direction.gains(outputs(space.people(worst.rows))).tolist()
-        favoured = None if one == other else int(other > one)
-    at_0 = float(evaluator.bound(np.zeros(1))[0])
+        favoured = int(other > one) if direction.sign and one != other else None
     return Attack(
-        pair=None if worst is None else _as_given(space, worst.rows, X),
+        pair=pair,
         favoured=favoured,
         favourable=direction.text,
-        difference=0.0 if worst is None else worst.difference,
-        distance=0.0 if worst is None else worst.distance,
-        bound=at_0 if worst is None else worst.bound,
+        difference=worst.difference,
+        distance=worst.distance,
+        bound=worst.bound,
         n_violations=evaluator.n_violations,
         largest_share=evaluator.largest_share,
         tried=MappingProxyType(dict(evaluator.tried)),
@@ -301,7 +302,7 @@ def _prepare(
 
         def outputs(people: People) -> FloatArray:
             mean = model.scorer_.estimate(people).mean
-            return probability_outputs(mean) if limits is None else _shares(mean, limits)
+            return probability_outputs(mean) if limits is None else as_shares(mean, limits)
     else:
         if X is None:
             raise InvalidInputError(
@@ -329,8 +330,3 @@ def _as_given(space: SearchSpace, rows: FloatArray, X: Any) -> Any:
     """People in the columns in which they were given; an array stays one."""
     table, names = space.table(rows), space.encoder.raw_labels or labels_of(X)
     return table if names is None or isinstance(table, pd.DataFrame) else pd.DataFrame(table, columns=list(names))
-
-
-def _shares(answers: FloatArray, limits: tuple[float, float]) -> FloatArray:
-    low, high = limits
-    return (answers - low) / (high - low)

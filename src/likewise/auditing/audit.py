@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._engine import should_compile
-from likewise._favourable import Direction, given_or_stored
+from likewise._favourable import given_or_stored
 from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
@@ -136,25 +136,21 @@ class Audit:
     @property
     def coverage(self) -> str:
         """What was searched, what was found, and what was not searched."""
+        told, found = self.labels.written, "No pair was found to exceed it."
         if self.n_violations:
             larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
-            more = "".join(f"; {n:,} by more than {self.labels.written(each, 3)}" for each, n in larger.items())
+            more = "".join(f"; {n:,} by more than {told(each, 3)}" for each, n in larger.items())
             ratio = f"largest ratio {self.max_ratio:.3g}"
             if np.isinf(self.max_ratio):
                 ratio = "some are at distance 0 and have different outputs"
-            found = (
-                f"{counted(self.n_violations, 'pair exceeds', 'pairs exceed')} it{more}; the "
-                f"worst by {self.labels.written(self.max_excess, 3)} ({ratio})."
-            )
-        else:
-            found = "No pair was found to exceed it."
+            exceed = counted(self.n_violations, "pair exceeds", "pairs exceed")
+            found = f"{exceed} it{more}; the worst by {told(self.max_excess, 3)} ({ratio})."
         allowed = "D" if self.guarantee is None else "the model's guarantee at distance D"
-        allowed += f" + {self.labels.written(self.tolerance, 3)}"
         return (
             f"Searched: every pair of the {counted(self.n_samples, 'person', 'people')} of the table "
             f"({self.n_distinct:,} of them different), {counted(self.n_pairs, 'pair')}. "
-            f"Limit: outputs may differ by {allowed}, where D is {self.metric.in_words(self.labels.written)}. "
-            f"Found: {found} "
+            f"Limit: outputs may differ by {allowed} + {told(self.tolerance, 3)}, "
+            f"where D is {self.metric.in_words(told)}. Found: {found} "
             f"{f'Favourable: {self.favourable}. ' if self.favourable else ''}"
             "Not searched: people who are not in the table, columns that the metric leaves out, other outputs that the "
             "model may give for the same people, and whether the metric is the right one."
@@ -317,20 +313,44 @@ class Searched:
     ) -> Audit:
         """The findings; the worst pairs are at some `places` among the people of `outputs`, and in `rows` of X."""
         direction, result, n = outputs.direction(favourable), self.result, self.n_samples
-        violations, differences = tabulate(outputs, places, rows, result, direction)
+        points, unit, (a, b) = outputs.points, outputs.unit, places.T
+        differences, distances = unit * result.differences, unit * result.distances
+        scores = outputs.labels.pairs(unit * outputs.outputs[a], unit * outputs.outputs[b])
+        lead: FloatArray = (scores["score_a"] - scores["score_b"]).to_numpy()
+        if direction.sign:
+            lead = direction.gains(outputs.outputs[a]) - direction.gains(outputs.outputs[b])
+        columns = [points.differences(j, k) for j, k in zip(a, b, strict=True)]
+        with np.errstate(divide="ignore", over="ignore"):
+            ratios = differences / distances
+        violations = pd.DataFrame(
+            {
+                "row_a": rows[:, 0],
+                "row_b": rows[:, 1],
+                "score_a": scores["score_a"],
+                "score_b": scores["score_b"],
+                direction.names[0]: np.where(lead > 0, "a", np.where(lead < 0, "b", "neither")),
+                "outcome": scores["outcome"],
+                "difference": differences,
+                "distance": distances,
+                "excess": differences - distances,
+                "ratio": ratios,
+                "n_pairs": result.times,
+                "differs": pd.Series([listed(each) for each in columns], dtype=object),
+            }
+        )
         if guarantee is not None:
-            bound: Any = outputs.points.metric
-            between = bound.between(*(outputs.points.people.take(side) for side in places.T))
+            bound: Any = points.metric
             # What was compared with is the bound; the distance stands beside it.
-            violations = violations.assign(bound=violations["distance"], distance=between)
+            between = bound.between(points.people.take(a), points.people.take(b))
+            violations = violations.assign(bound=distances, distance=between)
         return Audit(
             n_pairs=n * (n - 1) // 2,
             n_violations=result.n_violations,
-            max_excess=outputs.unit * result.max_excess,
+            max_excess=unit * result.max_excess,
             max_ratio=result.max_ratio,
             violations=violations,
             n_above=self.n_above,
-            differences=differences,
+            differences=columns,
             sample=self.sample,
             n_samples=n,
             n_distinct=self.n_distinct,
@@ -405,39 +425,6 @@ def _search_every_pair(
 
     blocks = person_by_person(distances_after, model_outputs.outputs[groups.first])
     return search_every_pair(blocks, groups.count, limits[0], n_worst, limits[1:])
-
-
-def tabulate(
-    model_outputs: ModelOutputs, places: IntArray, rows: IntArray, result: SearchResult, direction: Direction
-) -> tuple[pd.DataFrame, list[list[Difference]]]:
-    """Table of the worst pairs, and the columns in which they differ."""
-    points, (a, b) = model_outputs.points, places.T
-    unit = model_outputs.unit
-    differences, distances = unit * result.differences, unit * result.distances
-    scores = model_outputs.labels.pairs(unit * model_outputs.outputs[a], unit * model_outputs.outputs[b])
-    lead: FloatArray = (scores["score_a"] - scores["score_b"]).to_numpy()
-    if direction.sign:
-        lead = direction.gains(model_outputs.outputs[a]) - direction.gains(model_outputs.outputs[b])
-    columns = [points.differences(j, k) for j, k in zip(a, b, strict=True)]
-    with np.errstate(divide="ignore", over="ignore"):
-        ratios = differences / distances
-    table = pd.DataFrame(
-        {
-            "row_a": rows[:, 0],
-            "row_b": rows[:, 1],
-            "score_a": scores["score_a"],
-            "score_b": scores["score_b"],
-            direction.names[0]: np.where(lead > 0, "a", np.where(lead < 0, "b", "neither")),
-            "outcome": scores["outcome"],
-            "difference": differences,
-            "distance": distances,
-            "excess": differences - distances,
-            "ratio": ratios,
-            "n_pairs": result.times,
-            "differs": pd.Series([listed(each) for each in columns], dtype=object),
-        }
-    )
-    return table, columns
 
 
 def check_tolerance(tolerance: Any, unit: float) -> float:

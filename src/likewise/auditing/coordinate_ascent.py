@@ -80,24 +80,20 @@ class CoordinateAscent:
 
     def _moves(self, a: FloatArray, b: FloatArray, who: Any, width: float | None) -> tuple[Any, FloatArray, FloatArray]:
         """All single changes of some pairs."""
-        owners, new_a, new_b = [], [], []
+        owners: list[int] = []
+        moved: list[FloatArray] = []
         for i in who:
             for column in range(a.shape[1]):
-                both = column not in self.exchanged
+                sides = ([0], [1]) if column in self.exchanged else ([0, 1],)
                 for value in self._candidates(column, width, a[i], b[i]):
-                    for side in (2,) if both else (0, 1):
-                        rows = [a[i].copy(), b[i].copy()]
-                        for s in (0, 1):
-                            if side in (s, 2):
-                                rows[s][column] = value
+                    for side in sides:
+                        pair = np.array([a[i], b[i]])
+                        pair[side, column] = value
                         owners.append(i)
-                        new_a.append(rows[0])
-                        new_b.append(rows[1])
-        if not owners:
-            return np.empty(0), a, b
-        first, second = np.array(new_a), np.array(new_b)
-        fine = self.space.keeps_rules(first) & self.space.keeps_rules(second)
-        return np.array(owners)[fine], first[fine], second[fine]
+                        moved.append(pair)
+        new_a, new_b = np.array(moved).reshape(-1, 2, a.shape[1]).swapaxes(0, 1)
+        fine = self.space.keeps_rules(new_a) & self.space.keeps_rules(new_b)
+        return np.array(owners, dtype=np.int64)[fine], new_a[fine], new_b[fine]
 
     def _candidates(self, column: int, width: float | None, a: FloatArray, b: FloatArray) -> FloatArray:
         """Values to try: over the whole range without a width, and otherwise near those of the pair."""

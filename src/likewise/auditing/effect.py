@@ -16,7 +16,7 @@ from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import BOOL, check_count, check_output_range, check_positive, short_repr
+from likewise._validation import BOOL, check_count, check_output_range, check_positive, counted, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import worst_pair
@@ -129,21 +129,6 @@ class Effect:
         return self.proof.how
 
     @property
-    def n_boxes(self) -> int:
-        """Boxes of people that were bounded."""
-        return self.proof.n_boxes
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the search stopped at its limit, so that a higher one may bring the bound down."""
-        return self.proof.stopped
-
-    @property
-    def history(self) -> tuple[tuple[int, float, float], ...]:
-        """Boxes, found and proven as the search went on."""
-        return self.proof.history
-
-    @property
     def meets(self) -> bool:
         """Whether found and proven are within the tolerance of each other: the worst case is then known."""
         return self.proven is not None and self.proven - self.found <= self.tolerance
@@ -151,24 +136,23 @@ class Effect:
     @property
     def headline(self) -> str:
         """What was found and proven, in a line."""
-        names = " and ".join(map(str, self.columns))
-        largest = float(self.on_people["effect"].max())
-        up_to = f"up to {self.labels.written(largest)}{'' if self.all_tried else ' or more'}"
+        names, told = " and ".join(map(str, self.columns)), self.labels.written
+        up_to = f"up to {told(float(self.on_people['effect'].max()))}{'' if self.all_tried else ' or more'}"
         text = f"exchanging {names} alone changes outputs by {up_to} for these {len(self.on_people):,} people"
+        most = "" if self.proven is None else self.labels.at_most(self.proven)
         if self.pair is not None:
-            text += f", by {self.labels.written(self.found)} for the worst pair found, "
+            text += f", by {told(self.found)} for the worst pair found, "
             if self.proven is None:
                 return text + "and no upper bound is proven"
-            limit = "" if self.proven - self.found <= self.rounding else f" than {self.labels.at_most(self.proven)}"
+            limit = "" if self.proven - self.found <= self.rounding else f" than {most}"
             return text + f"and by no more{limit} for anybody in the domain"
-        pairs = f"no two people of the domain who differ in {names} alone"
+        text += f"; no two people of the domain who differ in {names} alone"
         if self.proves_none:
-            return f"{text}; {pairs} get different outputs (proven)"
+            return f"{text} get different outputs (proven)"
+        limit = f"they differ by no more than {most}"
         if self.proven is None:
             limit = "no upper bound is proven, and finding none does not prove that there is none"
-        else:
-            limit = f"they differ by no more than {self.labels.at_most(self.proven)}"
-        return f"{text}; {pairs} were found to get different outputs; {limit}"
+        return f"{text} were found to get different outputs; {limit}"
 
     @property
     def proves_none(self) -> bool:
@@ -182,7 +166,7 @@ class Effect:
             return f"No proof: this model cannot be bounded, as {self.how}"
         if self.meets:
             return f"Proof: {self.how}"
-        if self.stopped:
+        if self.proof.stopped:
             return (
                 f"Not closed within {self.limit}: the worst case is between what is found and what is proven "
                 f"({self.how}), and a higher limit may bring them together"
@@ -195,10 +179,10 @@ class Effect:
     @property
     def coverage(self) -> str:
         """What was compared, what is proven and how, and what is not covered."""
-        text = self.headline[0].upper() + self.headline[1:] + f". Everybody was given {self.tried}. {self.standing}. "
-        text += f"Searched: {self.searched}. " if self.searched else ""
-        text += (
-            "The domain is what was learned from these people or given: nothing is said of people "
+        searched = f"Searched: {self.searched}. " if self.searched else ""
+        text = (
+            f"{self.headline[0].upper()}{self.headline[1:]}. Everybody was given {self.tried}. {self.standing}. "
+            f"{searched}The domain is what was learned from these people or given: nothing is said of people "
             "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
         )
         if self.sets:
@@ -301,7 +285,7 @@ def effect(
         raise InvalidTypeError(f"domain must be a Domain, such as Domain.learn(X); got {short_repr(domain)}.")
     tolerance = check_positive("tolerance", tolerance, below=1)
     max_seconds = None if max_seconds is None else check_positive("max_seconds", max_seconds)
-    limits_of_outputs = None if output_range is None else check_output_range(output_range)
+    output_range = None if output_range is None else check_output_range(output_range)
     n_queries = check_count("n_queries", n_queries)
     rng = np.random.default_rng(seed_from(random_state))
     max_boxes = None if max_boxes is None else check_count("max_boxes", max_boxes)
@@ -309,7 +293,7 @@ def effect(
     limit, n_proofs = _limit(max_seconds, max_boxes), 1 + (metric is not None)
     total = None if max_seconds is None else n_proofs * max_seconds
     with single_threaded_blas(), progress_bar(f"Bounding, {limit} at most", total, show=verbose) as advance:
-        space = InputSpace.of(model, X, metric, domain, limits_of_outputs)
+        space = InputSpace.of(model, X, metric, domain, output_range)
         columns = space.positions("column", column if isinstance(column, (list, tuple)) else [column])
         if not columns:
             raise InvalidInputError("column must name at least one column of X; got none.")
@@ -319,12 +303,9 @@ def effect(
         unit = 1.0 if exchange.limited else float(np.ptp(exchange.outputs)) or 1.0
         tell = _told(advance, exchange.labels, limit)
         limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit, tell), check_tolerance(None, unit)
-        a, b, effects = exchange.pairs()
-        inside = space.holds(a) & space.holds(b)
-        order = np.argsort(-np.where(inside, effects, -np.inf), kind="stable")[:_STARTS]
-        order = order[inside[order]]
-        proof = upper_bound(space, columns, limits, (a[order], b[order]))
-        found, first, second, searched = _worst(space, columns, proof, (a[order], b[order]), n_queries, rng, limits)
+        starts = exchange.worst_pairs(_STARTS)
+        proof = upper_bound(space, columns, limits, starts)
+        found, first, second, searched = _worst(space, columns, proof, starts, n_queries, rng, limits)
         proof = against(proof, found)
         excess = None if metric is None else smallest_excess(space, metric, limits, n_queries, rng)
     sizes = exchange.effects
@@ -355,9 +336,9 @@ def effect(
 
 def _limit(max_seconds: float | None, max_boxes: int | None) -> str:
     """The limits in words."""
-    seconds = [] if max_seconds is None else [f"{max_seconds:g} s of processor time"]
-    boxes = [] if max_boxes is None else [f"{max_boxes:,} {'box' if max_boxes == 1 else 'boxes'}"]
-    return " or ".join(seconds + boxes) or "any time"
+    seconds = "" if max_seconds is None else f"{max_seconds:g} s of processor time"
+    boxes = "" if max_boxes is None else counted(max_boxes, "box", "boxes")
+    return " or ".join(filter(None, [seconds, boxes])) or "any time"
 
 
 def _told(advance: Callable[..., None], labels: OutputLabels, limit: str) -> Callable[[float, float], None]:
@@ -386,15 +367,11 @@ def _worst(
 ) -> tuple[float, FloatArray, FloatArray, str]:
     """The worst pair, and what was searched for it: nothing, if the proof has one that reaches the bound."""
     a, b = (np.concatenate(side) for side in zip(starts, proof_pairs(space, proof), strict=True))
-    best, first, second, searched = -1.0, np.empty(0), np.empty(0), ""
-    if len(a):
-        values = space.differences(a, b)
-        i = int(values.argmax())
-        best, first, second = float(values[i]), a[i], b[i]
-    if proof.proven is None or proof.proven - best > limits.tolerance:
-        value, p, q, searched = worst_pair(space, columns, space.differences, (a, b), _STARTS, n_queries, rng)
-        if value > best:
-            best, first, second = value, p, q
-    if not len(first):
+    values = space.differences(a, b) if len(a) else np.array([-np.inf])
+    i = int(values.argmax())
+    if len(a) and proof.proven is not None and proof.proven - values[i] <= limits.tolerance:
+        return float(values[i]), a[i], b[i], ""
+    found = worst_pair(space, columns, space.differences, (a, b), _STARTS, n_queries, rng)
+    if not len(found[1]):
         raise InvalidInputError("domain must not be empty; no row within it was found. Check its ranges and rules.")
-    return best, first, second, searched
+    return found

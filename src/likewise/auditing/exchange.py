@@ -101,15 +101,16 @@ class Exchange:
         low, high = np.where(falls, high, low), np.where(falls, low, high)
         return low, high, np.abs(gaps).sum(axis=1)
 
-    def pairs(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Everybody with the two alternatives, as encoded people a (lower) and b, and the difference."""
+    def worst_pairs(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Of people whose two alternatives are in the domain, the `n` with the largest effects, as encoded a and b."""
         low, high, effects = self._extremes()
         a, b = self.space.rows.copy(), self.space.rows.copy()
-        m = len(self.given.values)
         for rows, chosen in ((a, low), (b, high)):
-            other = chosen < m
+            other = chosen < len(self.given.values)
             rows[np.ix_(other, self.columns)] = self.given.values[chosen[other]]
-        return a, b, effects
+        inside = np.flatnonzero(self.space.holds(a) & self.space.holds(b))
+        order = inside[np.argsort(-effects[inside], kind="stable")[:n]]
+        return a[order], b[order]
 
     def table(self) -> pd.DataFrame:
         """One row per person: their score, the lowest and the highest with what gave them, and the effect."""
@@ -130,7 +131,8 @@ class Exchange:
 
     def _words(self, chosen: Any) -> list[Any]:
         """The alternatives that were chosen; the person's own values are those of their row."""
-        made = self._filled(self.given.values)
+        made = np.repeat(self.space.rows[:1], len(self.given.values), axis=0)
+        made[:, self.columns] = self.given.values
         shown = self.space.words(self.space.people(made), made, self.columns)
         own = self.space.words(self.space.table, self.space.rows, self.columns)
         words = []
@@ -138,11 +140,6 @@ class Exchange:
             values = (shown.iloc[k] if k < len(shown) else own.iloc[i]).tolist()
             words.append(values[0] if len(values) == 1 else ", ".join(map(str, values)))
         return words
-
-    def _filled(self, values: FloatArray) -> FloatArray:
-        rows = np.repeat(self.space.rows[:1], len(values), axis=0)
-        rows[:, self.columns] = values
-        return rows
 
     def directions(self, direction: Direction) -> pd.DataFrame:
         """For every two alternatives: by how much the first is favoured, on average, and for how many people.
@@ -160,35 +157,26 @@ class Exchange:
         gains = direction.gains(self.outputs) * (2 if several else 1)  # of several classes, outputs are halves
         for i in range(m):
             for j in range(i):
-                gap = gains[:, i] - gains[:, j]
-                first, second, sign = (i, j, 1.0) if gap.mean() >= 0 else (j, i, -1.0)
-                favoured = int((sign * gap > 0).sum())
-                rows.append(
-                    (
-                        words[first],
-                        words[second],
-                        float(sign * gap.mean()),
-                        *(mean_interval(sign * gap, -1, 1) if self.limited else (np.nan, np.nan)),
-                        favoured / len(gap),
-                        *share_interval(favoured, len(gap)),
-                        float((sign * gap).max()),
-                    )
-                )
+                lead = gains[:, i] - gains[:, j]
+                first, second, lead = (i, j, lead) if lead.mean() >= 0 else (j, i, -lead)
+                n, n_favoured = len(lead), int((lead > 0).sum())
+                between = mean_interval(lead, -1, 1) if self.limited else (np.nan, np.nan)
+                shares = n_favoured / n, *share_interval(n_favoured, n)
+                rows.append((words[first], words[second], float(lead.mean()), *between, *shares, float(lead.max())))
         table = pd.DataFrame(rows, columns=names)
         return table.sort_values("mean", ascending=False, kind="stable", ignore_index=True)
 
     def groups(self) -> pd.DataFrame:
         """Mean and largest effect for people by their own values, with intervals as in `mean_interval`."""
-        names = [self.space.names[i] for i in self.columns]
-        effects, rows = pd.Series(self.effects), []
-        own = self.space.words(self.space.table, self.space.rows, self.columns)
+        rows: list[tuple[Any, ...]] = []
+        own = self.space.words(self.space.table, self.space.rows, self.columns).iloc[:, 0]
         own = own.where(own.notna(), "blank")
-        if len(names) > 1 or own[names[0]].nunique() > _FEWEST:
-            return pd.DataFrame(columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
-        for value, members in effects.groupby(own[names[0]].map(plain).map(str).to_numpy()):
-            sizes = members.to_numpy()
-            ends = (np.nan, np.nan) if self.mean_interval() is None else mean_interval(sizes)
-            rows.append((value, len(sizes), float(sizes.mean()), *ends, float(sizes.max())))
+        if len(self.columns) == 1 and own.nunique() <= _FEWEST:
+            has_interval = self.mean_interval() is not None
+            for value, members in pd.Series(self.effects).groupby(own.map(plain).map(str).to_numpy()):
+                sizes: Any = members.to_numpy()
+                ends = mean_interval(sizes) if has_interval else (np.nan, np.nan)
+                rows.append((value, len(sizes), float(sizes.mean()), *ends, float(sizes.max())))
         return pd.DataFrame(rows, columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
 
 
@@ -221,13 +209,16 @@ class Alternatives(NamedTuple):
         (column,) = columns
         held = space.held[column]
         if isinstance(held, CategoricalDomain):
-            values = space.codes(column)
-            return cls(values[:, None], True, f"{_all(len(values))} values of the domain")
+            return cls._of_domain(space.codes(column))
         n_seen = len(np.unique(seen[~np.isnan(seen) & held.holds(seen)]))
         every = space.few_values(column, most)
         if n_seen > _LISTED and every is not None:
-            return cls(every[:, None], True, f"{_all(int(held.n_values))} values of the domain")
+            return cls._of_domain(every)
         return cls._of_people(spread_numbers(space, column, most)[:, None], n_seen, most, "values")
+
+    @classmethod
+    def _of_domain(cls, values: FloatArray) -> Alternatives:
+        return cls(values[:, None], True, f"{_all(len(values))} values of the domain")
 
     @classmethod
     def _of_people(cls, values: FloatArray, n_seen: int, most: int, what: str) -> Alternatives:
@@ -252,11 +243,11 @@ def spread_numbers(space: InputSpace, column: int, n_values: int) -> FloatArray:
 
 
 def shown_pair(space: InputSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:
-    """Two encoded people as a table, with their scores."""
+    """Two encoded people as a table, with their scores: of several classes, of the one in which they differ most."""
     outputs, probable = space.answers(np.stack([a, b]))
     scores = space.labels(probable=probable).pairs(outputs[:1], outputs[1:])
     table = space.people(np.stack([a, b]))
-    name = "score"
+    name = "score" if outputs.shape[1] == 1 else f"score of {scores['outcome'].iloc[0]!s}"
     while name in table:  # a column of the people
         name = f"model's {name}"
     table[name] = [float(scores["score_a"].iloc[0]), float(scores["score_b"].iloc[0])]

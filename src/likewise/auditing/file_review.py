@@ -93,8 +93,8 @@ class FileReview:
         text += f"and a person with '{self.decisions[1]}' were compared."
         if len(self.blanks):
             alone = self.blanks["decision"].eq(self.decisions[0]) & self.blanks["n_comparators"].eq(0)
-            among = {name for names in self.blanks["columns"] for name in names}
-            columns = list_words([str(name) for name in self.better if name in among], "or")
+            among = set(self.blanks["columns"].explode())
+            columns = list_words([name for name in self.better if name in among], "or")
             text += (
                 f" {counted(len(self.blanks), 'person has', 'people have')} a blank in {columns}. A blank is compared "
                 "with a blank only, as nobody knows whether it is better than a value. Of those with a blank and the "
@@ -184,18 +184,12 @@ def review_files(
     metric = None if metric is None else check_metric(metric)
     search = _Search(metric, X, limits, np.inf if threshold is None else float(threshold))
     found = search.comparators(denied, granted, n_comparators)
-    order = np.lexsort((denied, found.distances[:, 0], -found.counts)) if len(denied) else denied
+    order = np.lexsort((denied, found.distances[:, 0], -found.counts))
     order = order[found.counts[order] > 0]
-    rows = denied[order]
-    files = pd.DataFrame(
-        {
-            "row": rows,
-            "n_comparators": found.counts[order],
-            "comparator": granted[found.nearest[order, 0]],
-            "distance": found.distances[order, 0],
-        }
-    )
-    pairs = search.pairs(found, denied, granted, order, n_comparators)
+    rows, held = denied[order], _Found(found.counts[order], found.nearest[order], found.distances[order])
+    closest, distances = granted[held.nearest[:, 0]], held.distances[:, 0]
+    files = pd.DataFrame({"row": rows, "n_comparators": held.counts, "comparator": closest, "distance": distances})
+    pairs = search.pairs(held, rows, granted, n_comparators)
     if metric is None:
         files["distance"] = pairs["distance"] = np.nan
     hidden = [] if metric is None else metric.hidden
@@ -208,28 +202,27 @@ def review_files(
         tally = search.groups(denied, granted, kinds)
         pairs = pairs.assign(group=kinds[pairs["row"]], comparator_group=kinds[pairs["comparator"]])
     return FileReview(
-        files,
-        pairs,
-        len(denied),
-        len(granted),
-        int(found.counts.sum()),
-        _rule(better or {}, None if threshold is None else OutputLabels.of_range(output_range).written(threshold)),
-        dict(better or {}),
-        both,
-        approved is None,
-        _blanks(limits.blank, granted, both, counts),
-        tally,
+        files=files,
+        pairs=pairs,
+        n_denied=len(denied),
+        n_approved=len(granted),
+        n_pairs=int(found.counts.sum()),
+        rule=_rule(better or {}, threshold, OutputLabels.of_range(output_range)),
+        better=dict(better or {}),
+        decisions=both,
+        recognised=approved is None,
+        blanks=_blanks(limits.blank, granted, both, counts),
+        groups=tally,
     )
 
 
-def _rule(better: Mapping[Any, str], threshold: str | None) -> str:
+def _rule(better: Mapping[Any, str], threshold: float | None, labels: OutputLabels) -> str:
     """What makes an approved person a comparator, in words."""
-    ordered = [str(name) for name, direction in better.items() if direction != "same"]
-    equal = [str(name) for name, direction in better.items() if direction == "same"]
-    parts = [f"no better in {list_words(ordered, 'or')}"] * bool(ordered)
-    parts += [f"the same in {list_words(equal)}"] * bool(equal)
-    parts += [] if threshold is None else [f"within a distance of {threshold}"]
-    return "who is " + list_words(parts)
+    ordered = list_words([name for name, direction in better.items() if direction != "same"], "or")
+    equal = list_words([name for name, direction in better.items() if direction == "same"])
+    near = "" if threshold is None else f"within a distance of {labels.written(threshold)}"
+    parts = [ordered and f"no better in {ordered}", equal and f"the same in {equal}", near]
+    return "who is " + list_words([part for part in parts if part])
 
 
 def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any, tuple[Any, Any]]:
@@ -354,7 +347,9 @@ class _Search:
         from likewise.pairs.comparators import Qualifications, find_comparators
 
         n = n or 1
-        if len(denied) * len(granted) <= _AT_ONCE or not self._has_boxes:
+        # Boxes bound no distance of a function, or of a matrix of categories without `splits_of`.
+        has_boxes = self.metric is None or splits_of(self.metric) is not None
+        if len(denied) * len(granted) <= _AT_ONCE or not has_boxes:
             return self._every_pair(denied, granted, n)
         points, kinds, scales, p = np.empty((len(self.limits.numbers), 0)), np.empty(0, np.int8), np.empty(0), 1.0
         if self.people is not None and self.metric is not None:
@@ -367,43 +362,29 @@ class _Search:
         sides = everybody.take(denied), everybody.take(granted)
         return _Found(*find_comparators(*sides, kinds, scales, p, self.threshold, n))
 
-    @property
-    def _has_boxes(self) -> bool:
-        """Whether boxes bound the distance: not that of a function, or a matrix of categories without `splits_of`."""
-        return self.metric is None or splits_of(self.metric) is not None
-
-    def pairs(self, found: _Found, denied: Any, granted: Any, order: Any, n: int | None) -> pd.DataFrame:
-        """The closest comparators of the denied people in this order, or with no `n` all of them."""
-        if n is None:
-            n_pairs = int(found.counts.sum())
-            if n_pairs > _MOST_LISTED:
-                raise InvalidInputError(
-                    f"n_comparators must be a number, such as 5: there are {n_pairs:,} pairs, and at most "
-                    f"{_MOST_LISTED:,} can be listed."
-                ).in_commands(
-                    f"Give --comparators, such as 5, how many to write for each person: there are {n_pairs:,} pairs, "
-                    f"and at most {_MOST_LISTED:,} can be written."
-                )
-            some = [(i, *block) for i, block in self._blocks(denied[order], granted)]
-            rows = np.concatenate([np.full(len(near), i) for i, near, _ in some] or [np.empty(0, np.int64)])
-            near = np.concatenate([near for _, near, _ in some] or [np.empty(0, np.int64)])
-            away = np.concatenate([far for *_, far in some] or [np.empty(0)])
-            return pd.DataFrame({"row": denied[order][rows], "comparator": granted[near], "distance": away})
-        listed = found.nearest[order] >= 0
-        return pd.DataFrame(
-            {
-                "row": np.repeat(denied[order], listed.sum(axis=1)),
-                "comparator": granted[found.nearest[order][listed]],
-                "distance": found.distances[order][listed],
-            }
-        )
+    def pairs(self, found: _Found, denied: Any, granted: Any, n: int | None) -> pd.DataFrame:
+        """The closest comparators of denied people, as `found`, or with no `n` all of them."""
+        n_pairs, listed = int(found.counts.sum()), found.nearest >= 0
+        rows, near, away = np.nonzero(listed)[0], found.nearest[listed], found.distances[listed]
+        if n is None and n_pairs > _MOST_LISTED:
+            raise InvalidInputError(
+                f"n_comparators must be a number, such as 5: there are {n_pairs:,} pairs, and at most "
+                f"{_MOST_LISTED:,} can be listed."
+            ).in_commands(
+                f"Give --comparators, such as 5, how many to write for each person: there are {n_pairs:,} pairs, "
+                f"and at most {_MOST_LISTED:,} can be written."
+            )
+        if n is None and n_pairs:
+            every = [(np.full(len(order), i), order, far) for i, (order, far) in self._blocks(denied, granted)]
+            rows, near, away = (np.concatenate(part) for part in zip(*every, strict=True))
+        return pd.DataFrame({"row": denied[rows], "comparator": granted[near], "distance": away})
 
     def groups(self, denied: Any, granted: Any, kinds: Any) -> pd.DataFrame:
         """How many denied people of each group have a comparator in each group."""
         rows, names = [], sorted(set(kinds.tolist()))
         for other in names:
             some = granted[kinds[granted] == other]
-            counts = self.comparators(denied, some, 1).counts if len(some) and len(denied) else np.zeros(len(denied))
+            counts = self.comparators(denied, some, 1).counts
             for own in names:
                 here = counts[kinds[denied] == own]
                 n_files = int((here > 0).sum())

@@ -14,7 +14,6 @@ from likewise._fit_validation import seed_from
 from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count, check_names
-from likewise.ask import Ask
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.intervals import pair_rate_interval
 from likewise.auditing.matched_pairs import MatchedPairs, features_of, holm, matched_pairs
@@ -22,7 +21,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outputs, power_of_two_unit
+from likewise.pairs.model_outputs import OutputLabels, outputs_of, power_of_two_unit
 from likewise.pairs.points import Points, splits_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
@@ -140,10 +139,7 @@ def audit_groups(
     bound, people = metric.read(X)
     if len(people) < 2:
         raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
-    if predictions is None:
-        outputs, probable = asked_outputs(Ask.of(model, X, people.encoder), output_range)
-    else:
-        outputs, probable = given_outputs(predictions, len(people), output_range)
+    outputs, probable = outputs_of(model, X, people, predictions, output_range)
     if outputs.shape[1] != 1:
         raise InvalidInputError(
             f"audit_groups needs one score per person to say who is favoured; got {outputs.shape[1]} classes. Pass "
@@ -158,9 +154,8 @@ def audit_groups(
     below, above = _comparators(bound, people, scores, room)
     n, (better, worse) = len(scores), (f"n_{name}" for name in direction.names)
     counts = below + above
-    table = pd.DataFrame(
-        {"row": chosen, "score": outputs[chosen, 0], "n_comparators": counts, better: above, worse: below}
-    )
+    columns_of_people = {"row": chosen, "score": outputs[chosen, 0], "n_comparators": counts}
+    table = pd.DataFrame({**columns_of_people, better: above, worse: below})
     rate = float(counts.sum()) / (n * (n - 1))
     given = pd.DataFrame(people.table)
     names = metric.hidden if columns is None else check_names("columns", columns, list(given))
@@ -172,9 +167,7 @@ def audit_groups(
 
     counted = bound.matters if bound.has_parts else np.ones(people.rows.shape[1], dtype=bool)
     rows: list[tuple[Any, ...]] = []
-    for name in names:
-        if name not in given:
-            continue
+    for name in [name for name in names if name in given]:
         where, values = pd.factorize(given[name], use_na_sentinel=False)
         if len(values) > 50:
             raise InvalidInputError(f"columns must hold up to 50 values; {name!r} has {len(values)}.")
@@ -251,10 +244,10 @@ def _groups(
         inside = where == k
         within = _comparators(metric, people.take(np.flatnonzero(inside)), scores[inside], tolerance)[0].sum()
         wins, losses = int(below[inside].sum() - within), int(above[inside].sum() - within)
-        share = wins / (wins + losses) if wins + losses else np.nan
-        n_alike = int(matched.n_pairs[k])
+        n_pairs, n_alike = wins + losses, int(matched.n_pairs[k])
+        share = wins / n_pairs if n_pairs else np.nan
         share_alike = matched.n_favoured[k] / n_alike if n_alike else np.nan
-        row = (name, str(values[k]), int(inside.sum()), wins + losses, wins, share, n_alike, share_alike)
+        row = (name, str(values[k]), int(inside.sum()), n_pairs, wins, share, n_alike, share_alike)
         rows.append((*row, matched.p_values[k]))
     return rows
 

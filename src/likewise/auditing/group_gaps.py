@@ -13,13 +13,11 @@ from likewise._parallel import threads_for
 from likewise._subsample import fixed_sample
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
-from likewise.additive.scorer import AdditiveScorer
-from likewise.ask import Ask
 from likewise.auditing.ceiling import largest_confidence
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric, check_metric
-from likewise.pairs.model_outputs import OutputLabels, asked_outputs, given_outputs
+from likewise.pairs.model_outputs import OutputLabels, outputs_of
 from likewise.pairs.points import Points
 
 _MOST_VALUES = 20
@@ -42,15 +40,12 @@ class GroupGaps:
     proxies : DataFrame
         For each other column, and for all together: ``auc``, how well it tells the values of the protected column apart
         (cross-validated area under the ROC curve, 0.5 is not at all; the average over values against others).
-    contributions : DataFrame, or None
-        Of a scorecard: what each column adds to the gap in the score (log-odds, say), for each value.
     labels : OutputLabels
         What the outputs are: `labels.written` shows a gap in points of a probability, or in the unit of the scores.
     """
 
     gaps: pd.DataFrame
     proxies: pd.DataFrame
-    contributions: pd.DataFrame | None
     labels: OutputLabels
 
     @property
@@ -125,10 +120,7 @@ def group_gaps(
     weights, people = metric.read(X)
     given = pd.DataFrame(people.table)
     (name,) = check_names("column", [column], list(given))
-    if predictions is None:
-        outputs, probable = asked_outputs(Ask.of(model, X, people.encoder), output_range)
-    else:
-        outputs, probable = given_outputs(predictions, len(people), output_range)
+    outputs, probable = outputs_of(model, X, people, predictions, output_range)
     own_range = output_range or getattr(getattr(model, "guarantee_", None), "output_range", None)
     if outputs.shape[1] != 1 or not (probable or own_range is not None):
         raise InvalidInputError("group_gaps needs one probability per person, or numbers with an output_range.")
@@ -153,12 +145,7 @@ def group_gaps(
         ahead = "neither" if lead == 0 else names[k] if lead > 0 else "others"
         rows.append((names[k], int(inside.sum()), mean, others, mean - others, allowed, shuffled, ahead))
     head = ["value", "n", "mean", "others", "gap", "allowed", "shuffled", direction.names[0]]
-    return GroupGaps(
-        pd.DataFrame(rows, columns=head),
-        _proxies(people, name, where),
-        _contributions(model, X, where, names),
-        labels,
-    )
+    return GroupGaps(pd.DataFrame(rows, columns=head), _proxies(people, name, where), labels)
 
 
 def _largest_gap(points: Points, inside: BoolArray) -> float:
@@ -209,15 +196,3 @@ def _proxies(people: People, name: Any, where: Any) -> pd.DataFrame:
             areas = [roc_auc_score(target == kind, chances[:, i]) for i, kind in enumerate(kinds)]
             found.append((label, float(np.mean(areas))))
     return pd.DataFrame(found, columns=["column", "auc"])
-
-
-def _contributions(model: Any, X: Any, where: Any, values: list[str]) -> pd.DataFrame | None:
-    """What each column of a scorecard adds to the difference of a group's mean score from that of the others."""
-    scorer = getattr(model, "scorer_", None)
-    if type(scorer) is not AdditiveScorer or len(scorer.model.intercepts) != 1:
-        return None
-    points = scorer.points(People.read(X, model.encoder_))[:, :, 0]
-    names = [model.encoder_.names[shape.column] for shape in scorer.model.shapes]
-    gaps = [points[where == k].mean(axis=0) - points[where != k].mean(axis=0) for k in range(len(values))]
-    table = pd.DataFrame(np.array(gaps).T, columns=values)
-    return table.assign(column=names)[["column", *table.columns]]

@@ -240,9 +240,8 @@ def along_lines(evaluator: PairEvaluator, rng: np.random.Generator, n: int) -> N
         steps = np.linspace(0.0, 1.0, m)[:, None]
         start = space.draw(rng, size)
         end = rng.permutation(space.draw(rng, size))
-        single = (rng.random((size, 1)) < 0.5) & (
-            rng.integers(start.shape[1], size=(size, 1)) != np.arange(start.shape[1])
-        )
+        own = rng.random((size, 1)) < 0.5, rng.integers(start.shape[1], size=(size, 1))
+        single = own[0] & (own[1] != np.arange(start.shape[1]))
         fixed = single | ~space.continuous | np.isnan(start) | np.isnan(end)
         ends = np.stack([start, np.where(fixed, start, end)], axis=1)
         for _ in range(_zooms(m)):
@@ -325,27 +324,17 @@ _MOVES = (_together, _apart, _stretched)
 
 def strategies_for(space: SearchSpace) -> dict[Strategy, float]:
     """The strategies that apply, with each one's share of the pairs."""
-    shares: dict[Strategy, float] = {over_the_ranges: 0.1, random_pairs: 0.25, hill_climbing: 0.25}
-    if space.continuous.any():
-        shares |= {along_lines: 0.2}
-        if len(_columns_with_breakpoints(space)):
-            shares |= {around_breakpoints: 0.2}
-        if (space.continuous & ~space.hidden).any():
-            shares |= {along_gradients: 0.1}
-    if space.swappable.any():
-        shares |= {category_swaps: 0.1}
-    total = sum(shares.values())
-    # Hill climbing comes last: it starts from what the others found.
-    order = [
-        over_the_ranges,
-        random_pairs,
-        around_breakpoints,
-        category_swaps,
-        along_lines,
-        along_gradients,
-        hill_climbing,
-    ]
-    return {strategy: shares[strategy] / total for strategy in order if strategy in shares}
+    moving = space.continuous
+    shares: dict[Strategy, float] = {
+        over_the_ranges: 0.1,
+        random_pairs: 0.25,
+        around_breakpoints: 0.2 * bool(len(_columns_with_breakpoints(space))),
+        category_swaps: 0.1 * bool(space.swappable.any()),
+        along_lines: 0.2 * bool(moving.any()),
+        along_gradients: 0.1 * bool((moving & ~space.hidden).any()),
+        hill_climbing: 0.25,  # the last one: it starts from what the others found
+    }
+    return {strategy: share / sum(shares.values()) for strategy, share in shares.items() if share}
 
 
 def largest_group(n: int) -> int:

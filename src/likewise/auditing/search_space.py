@@ -246,20 +246,16 @@ def build_search_space(
                 f"X must be given: the model does not say where the numbers of {encoder.names[i]!r} lie. Pass people "
                 "like those it was fitted on."
             )
-    span = np.where(high > low, high - low, 1.0)
-    if not metric.has_parts:
-        scales, nullable, p = 1 / span, np.zeros(d, dtype=bool), 2.0
-        if rows is not None:
-            nullable = numbers & np.isnan(rows).any(axis=0)
-    else:
+    if metric.has_parts:
         scales, nullable, p = metric.scales, numbers & ~np.isnan(metric.missing), metric.p
-    continuous = np.array([not len(values) for values in choices])
-    space = SearchSpace(
-        metric, np.zeros((1, d)), low, high, scales, p, breakpoints, choices, nullable & continuous, with_tables, spell
-    )
-    if rows is None:
-        rows = _synthetic_rows(space)
-    return replace(space, starts=rows[evenly_spaced(len(rows), _MAX_STARTS)])
+    else:
+        scales, p = 1 / np.where(high > low, high - low, 1.0), 2.0
+        nullable = numbers & (rows is not None and np.isnan(rows).any(axis=0))
+    nullable &= np.array([not len(values) for values in choices])
+    starts = np.zeros((1, d))
+    space = SearchSpace(metric, starts, low, high, scales, p, breakpoints, choices, nullable, with_tables, spell)
+    starts = _synthetic_rows(space) if rows is None else rows[evenly_spaced(len(rows), _MAX_STARTS)]
+    return replace(space, starts=starts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,15 +284,13 @@ class Restriction:
         if self.only is not None:
             shared = np.setdiff1d(np.arange(groups.shape[2]), self.only)
             groups[:, :, shared] = groups[:, :1, shared]
-        for i, name in enumerate(self.space.encoder.names if self.domain is not None else ()):
-            held = self.domain.columns[name]  # type: ignore[union-attr]
+        for i, held in enumerate(self._held):
             values = groups[:, :, i]
             if isinstance(held, NumericDomain):
                 groups[:, :, i] = held.nearest(values)
             else:
-                codes = self._codes[i]
-                known = (values[..., None] == codes).any(axis=-1) | (np.isnan(values) & np.isnan(codes).any())
-                groups[:, :, i] = np.where(known, values, codes[0])
+                known = (values[..., None] == held).any(axis=-1) | (np.isnan(values) & np.isnan(held).any())
+                groups[:, :, i] = np.where(known, values, held[0])
         for places, codes in self._sets:
             groups[:, :, places] = _one_each(groups[:, :, places], codes)
         if self.domain is not None and self.domain.rules:
@@ -347,15 +341,15 @@ class Restriction:
         return np.asarray(moved[inside[0]])
 
     @cached_property
-    def _codes(self) -> dict[int, FloatArray]:
-        """Codes of the categories of each column."""
-        columns: Any = self.space.encoder.columns
-        found = {}
-        for i, name in enumerate(self.space.encoder.names):
-            held = None if self.domain is None else self.domain.columns[name]
+    def _held(self) -> list[NumericDomain | FloatArray]:
+        """What each column can hold: numbers, or the codes of categories."""
+        found: list[NumericDomain | FloatArray] = []
+        for column in self.space.encoder.columns if self.domain is not None else ():
+            held = self.domain.columns[column.name]  # type: ignore[union-attr]
             if isinstance(held, CategoricalDomain):
-                values = pd.Series([*held.values, *([None] if held.blank else [])], dtype=object, name=name)
-                found[i] = np.asarray(columns[i].encode(values), dtype=np.float64)
+                values = [*held.values, *([None] if held.blank else [])]
+                held = np.asarray(column.encode(pd.Series(values, dtype=object, name=column.name)), dtype=np.float64)
+            found.append(held)
         return found
 
 
@@ -436,10 +430,9 @@ def _codes(encoder: Encoder, i: int) -> FloatArray:
 
 def _breakpoints(known: FloatArray, values: FloatArray | None) -> FloatArray:
     """Known breakpoints, the values of people, and the midpoints between these, where trees split."""
-    if values is None:
-        return np.unique(known)[evenly_spaced(len(np.unique(known)), _MAX_BREAKPOINTS)]
-    present = np.unique(values[~np.isnan(values)])
-    own = np.concatenate([present, (present[1:] + present[:-1]) / 2])
-    own = np.sort(own)[evenly_spaced(len(own), _MAX_BREAKPOINTS // 2)]
-    known = np.unique(known)[evenly_spaced(len(np.unique(known)), _MAX_BREAKPOINTS // 2)]
-    return np.unique(np.concatenate([own, known]))
+    known, own = np.unique(known), np.empty(0)
+    if values is not None:
+        present = np.unique(values[~np.isnan(values)])
+        own = np.sort(np.concatenate([present, (present[1:] + present[:-1]) / 2]))
+    most = _MAX_BREAKPOINTS if values is None else _MAX_BREAKPOINTS // 2
+    return np.unique(np.concatenate([each[evenly_spaced(len(each), most)] for each in (own, known)]))

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from likewise._fit_validation import TrainingData
 from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._inner_estimator import (
     WrappedScorer,
-    WrapsEstimator,
+    WrapsClassifier,
     fit_weighted,
     folds_for,
     inner_classifier,
     inner_for,
-    metric_of,
     seed_inner,
 )
 from likewise._typing import FloatArray
 from likewise._validation import FOLDS, SEED, Rule, check_random, one_of
-from likewise.base import METRIC, ConstrainedClassifier
+from likewise.base import ConstrainedClassifier
 from likewise.calibration.calibrators import MAPS, Calibrator
 from likewise.exceptions import InvalidInputError
 from likewise.kernel import rules
@@ -67,7 +65,7 @@ class RecalibratedScorer(WrappedScorer):
         return self.map(scale_of(self.scorer.guarantee).scores(probabilities))
 
 
-class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
+class RecalibratedClassifier(WrapsClassifier):
     """A model within a metric whose probabilities are calibrated, as far as the metric allows.
 
     ``c(h(x))`` with the inner model h and an increasing calibrator c of slope at most 1 in the score z, for which
@@ -124,7 +122,6 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
     }
 
     scorer_: RecalibratedScorer
-    estimator_: ConstrainedClassifier
 
     def __init__(
         self,
@@ -140,16 +137,6 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         self.random_state = random_state
 
     @property
-    def metric(self) -> Metric | None:  # type: ignore[override]
-        """The inner estimator's metric."""
-        return metric_of(self.estimator)
-
-    def _metric_to_enforce(self) -> Metric | None:
-        inner = inner_classifier(self.estimator)
-        METRIC.check("metric of the estimator", inner.metric)
-        return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner._metric_to_enforce()
-
-    @property
     def map_(self) -> Calibrator:
         """The calibrator, from scores to probabilities."""
         _ = self.guarantee_  # raises if not fitted
@@ -160,13 +147,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         tags.classifier_tags.multi_class = self.method == "sigmoid"
         return tags
 
-    def with_metric(self, metric: Metric) -> Self:
-        """Return an unfitted copy with another metric."""
-        return clone(self).set_params(estimator=inner_for(self.estimator, metric))  # type: ignore[no-any-return]
-
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
-    ) -> RecalibratedScorer:
+    def learn(self, data: TrainingData, metric: BoundMetric) -> RecalibratedScorer:
         """Fit the calibrator to out-of-fold scores, and the inner model to all people."""
         if len(self.classes_) > 2 and self.method == "isotonic":
             raise InvalidInputError(  # scikit-learn's checks expect the first two sentences
@@ -174,37 +155,33 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
                 "method='isotonic'; method must be 'sigmoid' for more than two classes.)"
             )
         with suppress_guarantee_warnings():
-            inner, scores = self._scored(people, y, weights, metric.description)
-        codes = np.searchsorted(self.classes_, y)
-        counts = np.ones(len(y)) if weights is None else weights
+            inner, scores = self._scored(data, metric.description)
+        codes, counts = np.searchsorted(self.classes_, data.y), data.counts
         found = MAPS[self.method].fit(scores[counts > 0], codes[counts > 0], counts[counts > 0])
         self.estimator_ = inner
         return RecalibratedScorer(inner.scorer_, inner.encoder_, found)
 
-    def _scored(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
-    ) -> tuple[ConstrainedClassifier, FloatArray]:
+    def _scored(self, data: TrainingData, metric: Metric) -> tuple[ConstrainedClassifier, FloatArray]:
         """The inner model, and out-of-fold scores."""
         if isinstance(self.estimator, FrozenEstimator):
             inner = inner_classifier(self.estimator)
-            return inner, self._scores(inner, people)
+            return inner, self._scores(inner, data.people)
         state, inner = check_random(self.random_state), inner_for(self.estimator, metric)
         if self.random_state is not None:
             seed_inner(inner, state)
-        given = self._inner_weights(weights)
-        scores = np.full((len(people), len(self.classes_)), np.nan)
-        table = people.named_table()
-        for train, test in folds_for(people, y, self.classes_, self.cv, int(state.randint(2**31))):
-            some = table.iloc[train] if hasattr(table, "iloc") else table[train]
-            model = fit_weighted(inner, some, y[train], None if given is None else given[train])
+        data, table = self._inner_data(data), data.people.named_table()
+        scores = np.full((len(data), len(self.classes_)), np.nan)
+        for train, test in folds_for(data, self.classes_, self.cv, int(state.randint(2**31))):
+            some, known = table.iloc[train] if hasattr(table, "iloc") else table[train], data.take(train)
+            model = fit_weighted(inner, some, known.y, known.weights)
             if len(model.classes_) < len(self.classes_):
                 raise InvalidInputError(f"cv must leave every class in training; a fold has only {model.classes_}.")
-            scores[test] = self._scores(model, people.take(test))
+            scores[test] = self._scores(model, data.people.take(test))
         if np.isnan(scores).any():
             raise InvalidInputError(
                 f"cv must hold out every person once; row {int(np.isnan(scores).any(axis=1).argmax())} never is."
             )
-        return fit_weighted(inner, table, y, given), scores
+        return fit_weighted(inner, table, data.y, data.weights), scores
 
     def _scores(self, model: ConstrainedClassifier, people: People) -> FloatArray:
         scale = scale_of(model.guarantee_)
@@ -214,10 +191,6 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
                 f"{type(model).__name__}. 'sigmoid' is for AdditiveClassifier and LipschitzClassifier."
             )
         return scale.scores(model.scorer_.estimate(model.encoder_.recode(people)).mean)
-
-    def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        return np.asarray(inner_classifier(self.estimator).classes_ if frozen else np.unique(y))
 
 
 def scale_of(guarantee: Guarantee) -> Bound:

@@ -191,12 +191,12 @@ def _echo_effect(echo: Output, found: Effect, verbose: bool) -> None:
     interval, more = "", "" if found.all_tried else " or more"
     if found.mean_interval is not None and not found.proves_none:
         interval = f" ({found.labels.between(*found.mean_interval)} in the population, at 95%)"
-    changes = f"{told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}"
+    changes = f"the output by {told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}"
     if largest <= found.rounding:
         changes = f"nothing{interval}"
     echo(
-        f"For these {len(found.on_people):,} people: exchanging {names} alone changes "
-        f"{changes if largest <= found.rounding else f'the output by {changes}'}. Everybody was given {found.tried}.",
+        f"For these {len(found.on_people):,} people: exchanging {names} alone changes {changes}. Everybody was given "
+        f"{found.tried}.",
         n_people=len(found.on_people),
         **facts_of(found, "mean", "mean_interval", "tried", "all_tried"),
         largest_on_people=largest,
@@ -224,7 +224,7 @@ def _echo_effect(echo: Output, found: Effect, verbose: bool) -> None:
     elif found.proven is not None:
         more = "" if found.proven - found.found <= found.rounding else f" than {found.labels.at_most(found.proven)}"
         text = f"Proven: {pairs} differ by more{more}. {found.standing}."
-        if found.stopped and not found.meets:
+        if found.proof.stopped and not found.meets:
             text += f" Raise {'--boxes' if 'box' in found.limit else '--seconds'}."
     else:
         text = f"No upper bound is proven. {found.standing}."
@@ -232,7 +232,8 @@ def _echo_effect(echo: Output, found: Effect, verbose: bool) -> None:
             text += " Finding no pair does not prove that there is none."
     if found.searched:
         echo(f"\nSearched: {found.searched}.")
-    echo(f"\n{text}", **facts_of(found, "searched", "proven", "meets", "how", "n_boxes", "stopped"))
+    proof = facts_of(found.proof, "proven", "how", "n_boxes", "stopped")
+    echo(f"\n{text}", **facts_of(found, "searched", "meets"), **proof)
     if found.excess is not None:
         worst = "no pair was found whose outputs exceed the metric"
         if found.excess.pair is not None and found.excess.found > found.rounding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from likewise._validation import counted
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Output, command, facts_of, name_people, rows_are
 from likewise.cli.models import Examined, answers_of, direction_of, examines
-from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.cli.sources import PeopleSource, reads_people
 from likewise.exceptions import InvalidInputError
 
@@ -36,9 +34,7 @@ if TYPE_CHECKING:
     "the unit of other scores.",
 )
 @click.option("--groups", is_flag=True, help="Also say who has the better scores, in the columns of weight 0.")
-@click.option("--review", "is_review", is_flag=True, help="Compare the files of denied and approved people instead.")
-@reviews("--review-groups")
-@options.writes("Write the worst pairs, or all files with their comparators, as CSV.")
+@options.writes("Write the worst pairs as CSV.")
 @options.cluster
 @command
 @reads_people
@@ -49,8 +45,6 @@ def audit(
     worst: int,
     max_excess: float | None,
     groups: bool,
-    is_review: bool,
-    review: ReviewOptions,
     to: Destination,
     cluster: str | None,
 ) -> None:
@@ -69,15 +63,6 @@ def audit(
     from likewise.pairs.model_outputs import OutputLabels
 
     scores, model_name = source.scores, examined.model_name
-    if is_review:
-        if model_name is not None or scores is not None:
-            raise InvalidInputError("--review compares decisions, not scores: leave out --model and --scores.")
-        compare_files(echo, source, review, examined.metric_file, worst, to)
-        return
-    if review.is_given:
-        raise InvalidInputError(
-            "--decisions, and what goes with it, comes with --review. To audit scores, name their column with --scores."
-        )
     if model_name is None and scores is None:
         raise InvalidInputError("Give --model or --scores (a column of the table), or both.")
     if model_name is None and examined.metric_file is None:
@@ -93,9 +78,10 @@ def audit(
     metric, output_range = _metric_and_range(echo, model, examined, file, given)
     guaranteed = model is not None and model.guarantee_.bound_metric.is_of(metric)
     own_range = output_range if model is None else model.guarantee_.output_range
-    labels = OutputLabels.of_range(own_range)
-    limits = _Thresholds(labels, model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
-    chosen: Any = {"thresholds": limits.thresholds, "n_worst": worst, "favourable": favourable}
+    labels, epsilon = OutputLabels.of_range(own_range), model.guarantee_.epsilon if guaranteed else 0.0
+    gate = _gate(labels, max_excess)
+    thresholds = [each for each in (epsilon or None, gate) if each is not None]
+    chosen: Any = {"thresholds": thresholds, "n_worst": worst, "favourable": favourable}
     search: Any = partial(search_pairs, metric=metric, **chosen)
     if partitioned:
         with echo.busy("Searching all pairs, bucket by bucket"):
@@ -130,7 +116,7 @@ def audit(
     echo.unit(labels)
     if to.out is not None:
         echo.csv(_pairs_of(labels, found.violations, id_column, names), to.out, "worst_file")
-    passed = _echo_limits(echo, found, limits)
+    passed = _echo_limits(echo, found, labels, epsilon, gate)
     echo.finish()
     if not passed:
         sys.exit(1)
@@ -158,59 +144,38 @@ def _metric_and_range(
     return file.metric, given
 
 
-@dataclass(frozen=True)
-class _Thresholds:
-    """Excesses to count: the epsilon of a guarantee, and --max-excess in points or in the unit of the scores."""
-
-    labels: OutputLabels
-    epsilon: float
-    max_excess: float | None
-
-    def __post_init__(self) -> None:
-        most = self.labels.factor
-        if self.max_excess is not None and not 0 <= self.max_excess < most:
-            unit = ", in percentage points" if self.labels.are_probabilities else ", the width of the range"
-            raise InvalidInputError(
-                f"--max-excess must be at least 0 and below {most:g}{unit}; got {self.max_excess:g}. No pair exceeds "
-                f"its distance by {most:g}, so that gate could not fail."
-            )
-
-    @property
-    def gate(self) -> float | None:
-        """--max-excess as a share of 1."""
-        return None if self.max_excess is None else self.max_excess / self.labels.factor
-
-    @property
-    def thresholds(self) -> list[float]:
-        """Excesses above which pairs are counted."""
-        return [*([self.epsilon] if self.epsilon > 0 else []), *([] if self.gate is None else [self.gate])]
-
-
-def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
-    """Print how many pairs exceed the distance, the guarantee and the gate; return whether the gate passed."""
-    told = limits.labels.written
-    worst = f"{counted(found.n_violations, 'pair')}, the worst by {told(found.max_excess, 3)}"
-    echo(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
-    if limits.epsilon > 0:
-        n = found.n_above[limits.epsilon]
-        echo(
-            f"Above D + {told(limits.epsilon, 3)}, the epsilon of the guarantee: {counted(n, 'pair')}.",
-            epsilon=limits.epsilon,
-            n_above_epsilon=n,
+def _gate(labels: OutputLabels, max_excess: float | None) -> float | None:
+    """--max-excess as a share of 1; it is in points, or in the unit of the scores."""
+    if max_excess is None:
+        return None
+    most = labels.factor
+    if not 0 <= max_excess < most:
+        unit = ", in percentage points" if labels.are_probabilities else ", the width of the range"
+        raise InvalidInputError(
+            f"--max-excess must be at least 0 and below {most:g}{unit}; got {max_excess:g}. No pair exceeds its "
+            f"distance by {most:g}, so that gate could not fail."
         )
-    if limits.gate is None:
+    return max_excess / most
+
+
+def _echo_limits(echo: Output, found: Audit, labels: OutputLabels, epsilon: float, gate: float | None) -> bool:
+    """Print how many pairs exceed the distance, the guarantee and the gate; return whether the gate passed."""
+    worst = f"{counted(found.n_violations, 'pair')}, the worst by {labels.written(found.max_excess, 3)}"
+    echo(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
+    allowed = labels.written(epsilon, 3)
+    if epsilon > 0:
+        n = found.n_above[epsilon]
+        text = f"Above D + {allowed}, the epsilon of the guarantee: {counted(n, 'pair')}."
+        echo(text, epsilon=epsilon, n_above_epsilon=n)
+    if gate is None:
         return True
-    n = found.n_above[limits.gate]
-    echo(
-        f"Above D + {told(limits.gate, 3)}, the gate: {counted(n, 'pair')}. The gate {'failed' if n else 'passed'}.",
-        gate=limits.gate,
-        n_above_gate=n,
-        passed=not n,
-    )
-    if limits.epsilon > limits.gate:
+    n, most = found.n_above[gate], labels.written(gate, 3)
+    text = f"Above D + {most}, the gate: {counted(n, 'pair')}. The gate {'failed' if n else 'passed'}."
+    echo(text, gate=gate, n_above_gate=n, passed=not n)
+    if epsilon > gate:
         echo.note(
-            f"The gate, --max-excess {limits.max_excess:g}, is below the {told(limits.epsilon, 3)} by which the "
-            "guarantee of this model lets pairs exceed their distance."
+            f"The gate, --max-excess {gate * labels.factor:g}, is below the {allowed} by which the guarantee of this "
+            "model lets pairs exceed their distance."
         )
     return not n
 
@@ -257,10 +222,7 @@ def _echo_groups(
     )
     if len(found.groups):
         who = f"Who is favoured (favourable: {text})" if text else "Who has the higher score"
-        echo(
-            f"\n{who}, in pairs that exceed the distance and differ in a column of weight 0:",
-            favourable=text or None,
-        )
+        echo(f"\n{who}, in pairs that exceed the distance and differ in a column of weight 0:", favourable=text or None)
         echo.table(found.groups, "groups")
         echo(
             "share: of all these pairs; other columns may explain it. n_alike, share_alike: people are matched "

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import hmac
 import json
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -27,14 +26,13 @@ import pyarrow.parquet as pq
 from likewise._fit_validation import model_columns
 from likewise._progress import progress_bar
 from likewise._shared_draw import SharedDraw
-from likewise._typing import FloatArray
-from likewise._writing import atomic_write, write_csv
+from likewise._writing import atomic_write, write_csv, write_text
 from likewise.cli.column_kinds import Kinds
 from likewise.cli.console import Dialect, Note, no_note
 from likewise.cli.table_io import Batches, ReadBatch, Unseen, as_it_is, kind_of
 from likewise.decisions.round_record import DecisionRule
 from likewise.distributed.cluster import connected
-from likewise.exceptions import FileError, InvalidInputError
+from likewise.exceptions import FileError
 from likewise.io import model_from_bytes
 
 BATCH_ROWS = 20_000
@@ -51,15 +49,12 @@ class ScoringJob:
         A model file, as written by `likewise.io.save_model`.
     intervals : bool
         Whether to add the intervals of `certify`.
-    key : bytes or None
-        Secret key for decisions with a draw per row; None for none.
     draw, rule : SharedDraw and DecisionRule, or None
         For decisions with one draw for everybody.
     """
 
     model: bytes
     intervals: bool = False
-    key: bytes | None = None
     draw: SharedDraw | None = None
     rule: DecisionRule | None = None
 
@@ -86,10 +81,6 @@ class ScoringJob:
                 scores[f"{name}_lower"], scores[f"{name}_upper"] = certificate.lower[:, j], certificate.upper[:, j]
             if not regression:
                 scores["certified_distance"] = certificate.distance
-        if self.key is not None:
-            if regression:
-                raise InvalidInputError("Decisions are for classifiers; this model is a regressor.")
-            scores["decision"] = keyed_decisions(model, people, outputs, self.key)
         return scores
 
 
@@ -97,31 +88,6 @@ def _labels(model: Any, rule: DecisionRule) -> npt.NDArray[Any]:
     """Labels of the decisions with the type of the model's classes, so that whole numbers stay such."""
     known = {str(label): label for label in model.classes_.tolist()}
     return np.array([known[label] for label in rule.labels])
-
-
-def keyed_decisions(model: Any, people: pd.DataFrame, probabilities: FloatArray, key: bytes) -> npt.NDArray[Any]:
-    """Draw one outcome per person with a secret key; the same row always gets the same outcome.
-
-    The draw is a keyed hash of the columns that may matter, so other columns do not change it, and nobody can predict
-    it without the key. Over keys, outcomes are distributed as `probabilities`.
-
-    Any edit of these columns, however small, is another draw. Someone who may submit several slightly different rows
-    has several chances: decide once per person.
-    """
-    seen = np.ascontiguousarray(model.visible_rows(people))
-    digests = [hmac.new(key, row.tobytes(), hashlib.blake2b).digest()[:8] for row in seen]
-    return model.outcomes_at(probabilities, uniform_from(b"".join(digests)))  # type: ignore[no-any-return]
-
-
-def uniform_from(digests: bytes) -> FloatArray:
-    """Uniform numbers in [0, 1) of 53 bits, from 8 bytes each: of 64 bits, some would be rounded to 1.
-
-    Examples
-    --------
-    >>> uniform_from(bytes(7) + bytes([128]) + bytes(8))
-    array([0.5, 0. ])
-    """
-    return (np.frombuffer(digests, dtype="<u8") >> np.uint64(11)) / 2.0**53
 
 
 def score_file(
@@ -281,20 +247,17 @@ def _in_flight(
 ) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     """Keep at most `max_running` batches in flight, and yield them as they are done."""
     running: dict[Any, tuple[Path, ReadBatch]] = {}
+
+    def finished() -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
+        for future in list(wait_for(list(running), return_when=FIRST_COMPLETED).done):
+            yield *running.pop(future), future.result()
+
     for part, batch in work:
         running[submit(batch.people)] = (part, batch)
         if len(running) >= max_running:
-            yield from _finished(running, wait_for)
+            yield from finished()
     while running:
-        yield from _finished(running, wait_for)
-
-
-def _finished(
-    running: dict[Future[Any], tuple[Path, ReadBatch]], wait_for: Callable[..., Any]
-) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
-    for future in list(wait_for(list(running), return_when=FIRST_COMPLETED).done):
-        part, batch = running.pop(future)
-        yield part, batch, future.result()
+        yield from finished()
 
 
 # -- batches in, parts out --------------------------------------------------------------------------------------
@@ -310,7 +273,6 @@ def _plan(job: ScoringJob, source: Path, keep: tuple[str, ...], batch_rows: int,
         "rule": None if job.rule is None else asdict(job.rule),
         "draw": None if job.draw is None else job.draw.commitment,
         "model": hashlib.sha256(job.model).hexdigest(),
-        "key": None if job.key is None else hashlib.sha256(b"likewise" + job.key).hexdigest(),
         "source": [str(source.resolve()), status.st_size, status.st_mtime_ns],
         "keep": list(keep),
         "batch_rows": batch_rows,
@@ -340,8 +302,7 @@ def _working_in(parts: Path, plan: dict[str, Any]) -> Iterator[None]:
             raise FileError(f"{parts} holds scores of an unknown run. Delete it, or give another --out.")
         else:
             try:
-                with atomic_write(record) as temporary:
-                    temporary.write_text(json.dumps(plan), encoding="utf-8")
+                write_text(record, json.dumps(plan))
             except FileError:
                 _remove(parts)
                 raise

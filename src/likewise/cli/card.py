@@ -13,7 +13,8 @@ import click
 from likewise._favourable import given_or_stored, known_favourable
 from likewise.cli import console as options
 from likewise.cli.console import Band, Destination, Dialect, Output, command, next_command
-from likewise.exceptions import FileError, InvalidInputError
+from likewise.cli.sources import PeopleSource
+from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,12 +109,13 @@ def _echo_cost(echo: Output, model: Any, card: Any, table: Path, target: str, di
     """Print what rounding costs on people with known outcomes."""
     import numpy as np
 
-    people, texts = _read_people(model, table, target, dialect)
+    people, outcomes = PeopleSource(table, target, dialect).load(echo, model)
     labels = {str(label): label for label in model.classes_.tolist()}
-    unknown = [text for text in texts.tolist() if str(text) not in labels]
+    texts = [] if outcomes is None else [*map(str, outcomes)]
+    unknown = [text for text in texts if text not in labels]
     if unknown:
         raise InvalidInputError(f"--target must have the classes {', '.join(labels)}; {target!r} has {unknown[0]!r}.")
-    costs = model.rounding_cost(card, people, np.array([labels[str(text)] for text in texts]))
+    costs = model.rounding_cost(card, people, np.array([labels[text] for text in texts]))
     cost = costs.loc["cost"]
     echo(
         f"\nRounding costs {cost['Brier score']:+.5f} of the Brier score on {len(people):,} people, from "
@@ -140,7 +142,7 @@ def _scorecard(path: Path) -> Any:
 
 
 def _write(fitted: Any, out: Path, outcome: Any) -> None:
-    from likewise._writing import atomic_write
+    from likewise._writing import write_text
     from likewise.io import save_model
 
     if out.suffix == ".skops":
@@ -150,9 +152,7 @@ def _write(fitted: Any, out: Path, outcome: Any) -> None:
     elif out.suffix == ".json":
         fitted.to_json(out, outcome)
     elif out.suffix == ".sql":
-        text = fitted.to_sql(outcome)
-        with atomic_write(out) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+        write_text(out, fitted.to_sql(outcome) + "\n")
     else:
         (fitted.to_csv if out.suffix == ".csv" else fitted.to_excel)(out, outcome)
 
@@ -189,8 +189,6 @@ def verify_card(echo: Output, card: Path, people: Path | None) -> None:
                 n_people=n,
                 n_compared=compared,
             )
-    except OSError as error:
-        raise FileError(f"Cannot read {error.filename}: {error.strerror}.") from None
     except (checker.NotProvenError, *checker.DAMAGE) as problem:
         why = str(problem) if isinstance(problem, checker.NotProvenError) else checker.damaged(problem)
         echo(f"Not proven: {why}", proven=False, problem=why)
@@ -238,7 +236,7 @@ def notice(
 
     Example: likewise notice model.skops new.csv --id id --person 17 --threshold 0.8 --increase income --decrease debt
     """
-    from likewise._writing import atomic_write
+    from likewise._writing import write_text
     from likewise.cli.models import class_named, echo_favourable
     from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import load_model
@@ -249,7 +247,7 @@ def notice(
         raise InvalidInputError(f"--out must end in .html, .txt or .json; got {out}.")
     to.check(model, table, policy)
     inner, fitted = _scorecard(model), load_model(model)
-    X = _row_of(inner, table, person, id_column, dialect)
+    X = _row_of(echo, inner, PeopleSource(table, id_column, dialect), person)
     said = Policy.read(policy, inner.encoder_.names)
     ways = {**dict.fromkeys(increase, "increase"), **dict.fromkeys(decrease, "decrease"), **dict.fromkeys(allow, "any")}
     rules: dict[str, Any] = {"policy": asdict(said) | {"directions": {**said.directions, **ways}}, "n": reasons}
@@ -268,37 +266,19 @@ def notice(
     echo(found.to_text(), **json.loads(found.to_json()))
     if out is not None:
         text = {".html": found.to_html, ".txt": found.to_text, ".json": found.to_json}[out.suffix]()
-        with atomic_write(out) as temporary:
-            temporary.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+        write_text(out, text.rstrip("\n") + "\n")
         echo(f"\nWrote {out}", notice_file=str(out))
     echo.finish()
 
 
-def _row_of(model: Any, table: Path, person: str, id_column: str | None, dialect: Dialect) -> pd.DataFrame:
+def _row_of(echo: Output, model: Any, source: PeopleSource, person: str) -> pd.DataFrame:
     """The row of one person."""
-    people, names = _read_people(model, table, id_column, dialect)
-    rows = people[(names.astype(str) == person).to_numpy()]
+    people, ids = source.load(echo, model)
+    names = [*range(1, len(people) + 1)] if ids is None else ids
+    rows = people[[str(name) == person for name in names]]
     if len(rows) != 1:
-        where = f"the column {id_column!r}" if id_column else f"the rows 1 to {len(people):,}"
-        raise InvalidInputError(f"--person must occur once in {where} of {table}; {person!r} occurs {len(rows)} times.")
+        where = f"the rows 1 to {len(people):,}" if ids is None else f"the column {source.id_column!r}"
+        raise InvalidInputError(
+            f"--person must occur once in {where} of {source.table}; {person!r} occurs {len(rows)} times."
+        )
     return rows.set_axis([person])
-
-
-def _read_people(model: Any, table: Path, column: str | None, dialect: Dialect) -> tuple[pd.DataFrame, pd.Series[Any]]:
-    """The columns of a model, and another one as text, or else the rows, from 1."""
-    import pandas as pd
-
-    from likewise.cli.batch_scoring import BATCH_ROWS
-    from likewise.cli.column_kinds import Kinds
-    from likewise.cli.table_io import Batches
-
-    beside = () if column is None else (column,)
-    batches = Batches(table, BATCH_ROWS, dialect, Kinds.of_model(model), beside, column)
-    for name in (*beside, *model.required_features_):
-        if name not in batches.columns:
-            raise InvalidInputError(f"{table} has no column {name!r}; it has {', '.join(batches.columns)}.")
-    read = [*batches]
-    people = pd.concat([batch.people for batch in read], ignore_index=True)
-    names = pd.concat([batch.beside for batch in read], ignore_index=True)
-    kept = people[[name for name in model.feature_names_in_ if name in people.columns]]
-    return kept, pd.Series(range(1, len(kept) + 1)) if column is None else names[column]

@@ -47,3 +47,6 @@ class GivenShapes:
         """People with these columns as ordered categories, or as text."""
         ordered = {name: as_ordered(X[name], listed) for name, listed in self.order.items()}
         return X.assign(**ordered, **{name: canonical_texts(X[name]) for name in (*self.groups, *self.distances)})
+
+
+NO_SHAPES = GivenShapes({}, {}, {})

@@ -148,39 +148,30 @@ def read_numbers(column: pd.Series[Any], dialect: Dialect) -> Numbers:
     if objects != "string":  # such as dates or decimals
         column, dialect = canonical_texts(column), Dialect()
     where, values = pd.factorize(column)
-    read = [_ParsedValue.of(value, dialect) for value in values.tolist()]
-    numbers = np.array([*(each.number for each in read), np.nan])[where]
-    wrong = np.array([*(np.isnan(each.number) and not each.blank for each in read), False])[where]
-    dates = np.array([*(each.is_date for each in read), False])[where]
-    grouped = next((str(value) for value, each in zip(values, read, strict=True) if each.is_grouped), "")
-    return Numbers(numbers, wrong, dates, grouped)
+    read = [_number_in(value, dialect) for value in values.tolist()]
+    numbers = np.array([*(number for number, _ in read), np.nan])[where]
+    forms = np.array([*(form for _, form in read), "blank"])[where]
+    grouped = next((str(value) for value, (_, form) in zip(values, read, strict=True) if form == "grouped"), "")
+    return Numbers(numbers, np.isnan(numbers) & (forms != "blank"), forms == "date", grouped)
 
 
-@dataclass(frozen=True)
-class _ParsedValue:
-    number: float
-    is_date: bool = False
-    is_grouped: bool = False
-    blank: bool = False
-
-    @classmethod
-    def of(cls, value: str, dialect: Dialect) -> _ParsedValue:
-        text = value.strip()
-        bare = text.removesuffix("%").rstrip()
-        if re.fullmatch(dialect.plain_number, bare):
-            return cls(float(bare.replace(dialect.decimal, ".")), is_grouped=bare != text)
-        if re.fullmatch(dialect.grouped_number, text):
-            group = "," if dialect.decimal == "." else "."
-            return cls(float(re.sub(f"[{group}$€£]", "", text).replace(dialect.decimal, ".")), is_grouped=True)
-        if text.casefold() in _TRUTHS:
-            return cls(_TRUTHS[text.casefold()])
-        if _ISO_DATE.fullmatch(text):
-            try:
-                moment = datetime.fromisoformat(text)
-            except ValueError:  # such as a 13th month
-                return cls(np.nan)
-            return cls(_days_of(moment), is_date=True)
-        return cls(np.nan, blank=text in BLANKS)
+def _number_in(value: str, dialect: Dialect) -> tuple[float, str]:
+    """The number that a text stands for, NaN if none, and its form: plain, grouped, date, blank or text."""
+    text = value.strip()
+    bare = text.removesuffix("%").rstrip()
+    if re.fullmatch(dialect.plain_number, bare):
+        return float(bare.replace(dialect.decimal, ".")), "plain" if bare == text else "grouped"
+    if re.fullmatch(dialect.grouped_number, text):
+        group = "," if dialect.decimal == "." else "."
+        return float(re.sub(f"[{group}$€£]", "", text).replace(dialect.decimal, ".")), "grouped"
+    if text.casefold() in _TRUTHS:
+        return _TRUTHS[text.casefold()], "plain"
+    if _ISO_DATE.fullmatch(text):
+        try:
+            return _days_of(datetime.fromisoformat(text)), "date"
+        except ValueError:  # such as a 13th month
+            return np.nan, "text"
+    return np.nan, "blank" if text in BLANKS else "text"
 
 
 def _days_of(moment: datetime) -> float:
@@ -239,24 +230,22 @@ class Faults:
                     f"{where}. Give another column as --scores, or correct it."
                 )
         for name, found in self._wrong.items():
-            hint = (
-                "Correct the table; if the sign in it is a decimal comma, say --decimal ','."
-                if of_model and "," in str(found.example)
-                else "Correct the table."
-                if of_model
-                else "Correct it, leave it blank where the number is not known, or give the column a weight under "
-                "[categorical] in the metric file."
-            )
+            hint = "Correct the table."
+            if not of_model:
+                hint = "Correct it, leave it blank where the number is not known, or give the column a weight under "
+                hint += "[categorical] in the metric file."
+            elif "," in str(found.example):
+                hint = "Correct the table; if the sign in it is a decimal comma, say --decimal ','."
             raise FileError(
                 f"Column {name!r} must hold numbers; it has {found.example!r} in {self._rows(found)} of {where}"
                 f"{_others(self._wrong)}. {hint}"
             )
         for name, found in self._absent.items():
-            entry = f"[missing] {name} = 1 in the metric file sets the distance to a missing number, between 0 and 1"
-            hint = f"{entry}, for a model that is trained again." if of_model else f"{entry}."
+            again = ", for a model that is trained again" if of_model else ""
             raise FileError(
                 f"Column {name!r} has missing numbers, which the metric refuses: {self._rows(found)} of {where}"
-                f"{_others(self._absent)}. Fill them in, or leave these rows out. {hint}"
+                f"{_others(self._absent)}. Fill them in, or leave these rows out. [missing] {name} = 1 in the metric "
+                f"file sets the distance to a missing number, between 0 and 1{again}."
             )
 
     def _count(self, faults: dict[str, _FaultyRows], table: pd.DataFrame, name: str, which: BoolArray, n: int) -> None:
@@ -289,28 +278,22 @@ def _others(faults: Mapping[str, Any]) -> str:
 
 
 def as_kinds(
-    table: pd.DataFrame,
-    kinds: Kinds,
-    dialect: Dialect,
-    faults: Faults,
-    note: Note = no_note,
-    *,
-    natural: bool = False,
+    table: pd.DataFrame, kinds: Kinds, dialect: Dialect, faults: Faults, note: Note = no_note, *, natural: bool = False
 ) -> pd.DataFrame:
     """Convert the columns of a table to their kinds; others stay as they are.
 
     Values that are not numbers go to `faults`. Categories become text, or with `natural` integers and booleans where
     all values of a column are such, for a model that was trained on these.
     """
-    numeric = [
-        str(n) for n in table.columns if n in kinds.numeric and n not in kinds.orders and not _is_ordered(table[n])
-    ]
-    read = {name: read_numbers(table[name], dialect) for name in numeric}
+    numbers = [str(name) for name in table.columns if name in kinds.numeric and name not in kinds.orders]
+    # Ordered categories stay as they are.
+    numbers = [name for name in numbers if not getattr(table[name].dtype, "ordered", False)]
+    read = {name: read_numbers(table[name], dialect) for name in numbers}
     faults.look(table, read, kinds.complete)
     changed: dict[str, Any] = {}
-    for name, numbers in read.items():
-        _note_reading(name, numbers, note)
-        changed[name] = _whole_where_possible(numbers.values)
+    for name, found in read.items():
+        _note_reading(name, found, note)
+        changed[name] = _whole_where_possible(found.values)
     for name, order in kinds.orders.items():
         if name in table.columns:
             changed[name] = order.decode(order.encode(kinds.blanked(table[name])))
@@ -325,10 +308,6 @@ def as_ordered(column: pd.Series[Any], listed: Collection[str]) -> Any:
     """A column as ordered categories; raises for values that are not listed."""
     order = NumericColumn(str(column.name), check_order(str(column.name), [*listed]))
     return order.decode(order.encode(column))
-
-
-def _is_ordered(column: pd.Series[Any]) -> bool:
-    return bool(getattr(column.dtype, "ordered", False))
 
 
 def as_naturally_typed(column: pd.Series[Any]) -> pd.Series[Any]:

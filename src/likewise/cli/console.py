@@ -46,20 +46,9 @@ force = click.option("--force", is_flag=True, help="Overwrite the output file; n
 target = click.option("--target", required=True, help="Column with the outcome to predict.")
 task = click.option("--task", type=click.Choice(TASKS), help="Needed if the target could be either.")
 
-output_range = click.option(
-    "--range",
-    "output_range",
-    type=float,
-    nargs=2,
-    help="Lowest and highest outcome of a regression; by default those in the metric file.",
-)
-score_range = click.option(
-    "--range",
-    "output_range",
-    type=float,
-    nargs=2,
-    help="Lowest and highest score, if not probabilities; by default those in the metric file.",
-)
+_range = functools.partial(click.option, "--range", "output_range", type=float, nargs=2)
+output_range = _range(help="Lowest and highest outcome of a regression; by default those in the metric file.")
+score_range = _range(help="Lowest and highest score, if not probabilities; by default those in the metric file.")
 id_column = click.option("--id", "id_column", help="Column that names people: left out, and used in error messages.")
 drop = click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
 categorical = click.option(
@@ -73,7 +62,7 @@ orders = click.option(
     "orders",
     multiple=True,
     metavar="COLUMN=FIRST,...,LAST",
-    callback=lambda _context, _option, given: dict(_categories(each, "grade=low,middle,high") for each in given),
+    callback=lambda _context, _option, given: dict(_lists(given, "grade=low,middle,high")),
     help="Ordered categories of a column, such as grade=low,middle,high; may be given several times.",
 )
 groups = click.option(
@@ -88,7 +77,7 @@ special = click.option(
     "--special",
     multiple=True,
     metavar="COLUMN=CODE,...",
-    callback=lambda _context, _option, given: dict(_codes(each) for each in given),
+    callback=lambda _context, _option, given: _codes(given),
     help="Codes in a column of numbers that are no numbers, such as score=-99,-98 for no file: learned from as blanks, "
     "with the weight of a blank; may be given several times.",
 )
@@ -105,27 +94,27 @@ def no_note(text: str) -> None:
     """Ignore the note."""
 
 
-def _categories(given: str, example: str) -> tuple[str, list[str]]:
-    """Column and categories of an option."""
-    name, sign, listed = given.partition("=")
-    if not sign or not name.strip():
-        raise click.BadParameter(f"must be like {example}; got {given!r}.")
-    return name.strip(), [each.strip() for each in listed.split(",")]
+def _lists(given: Sequence[str], example: str) -> Iterator[tuple[str, list[str]]]:
+    """Columns with what an option lists for each."""
+    for each in given:
+        name, sign, listed = each.partition("=")
+        if not sign or not name.strip():
+            raise click.BadParameter(f"must be like {example}; got {each!r}.")
+        yield name.strip(), [word.strip() for word in listed.split(",")]
 
 
-def _codes(given: str) -> tuple[str, list[float]]:
-    """Column and special codes of an option."""
-    name, codes = _categories(given, "score=-99,-98")
+def _codes(given: Sequence[str]) -> dict[str, list[float]]:
+    """Special codes by column."""
     try:
-        return name, [float(code) for code in codes]
+        return {name: list(map(float, codes)) for name, codes in _lists(given, "score=-99,-98")}
     except ValueError:
-        raise click.BadParameter(f"must be like score=-99,-98; got {given!r}.") from None
+        raise click.BadParameter(f"must be like score=-99,-98; got {', '.join(given)!r}.") from None
 
 
 def _groups(given: Sequence[str]) -> dict[str, list[list[str]]]:
     """Groups by column."""
     found: dict[str, list[list[str]]] = {}
-    for name, listed in (_categories(each, "job=clerk,teacher") for each in given):
+    for name, listed in _lists(given, "job=clerk,teacher"):
         found.setdefault(name, []).append(listed)
     return found
 
@@ -160,11 +149,11 @@ class Dialect:
         head = re.sub(r'"[^"]*"', "", lines[0]) if lines else ""
         sign = next((sign for sign in ";\t|" if sign in head and "," not in head), ",")
         dialect = cls(**{"delimiter": sign, **chosen})
-        cells = [cell.strip('" ') for line in lines[1:] for cell in line.split(dialect.delimiter)]
-        comma, point = ((rf"[-+]?\d[\d{a}]*[{b}](?:\d{{1,2}}|\d{{4,}})%?") for a, b in ((".", ","), (",", ".")))
-        said = [any(re.fullmatch(pattern, cell) for cell in cells) for pattern in (comma, point)]
-        if "decimal" not in chosen and dialect.delimiter != "," and said == [True, False]:
-            dialect = replace(dialect, decimal=",")
+        if "decimal" not in chosen and dialect.delimiter != ",":
+            cells = [cell.strip('" ') for line in lines[1:] for cell in line.split(dialect.delimiter)]
+            comma, point = (rf"[-+]?\d[\d{a}]*[{b}](?:\d{{1,2}}|\d{{4,}})%?" for a, b in ((".", ","), (",", ".")))
+            said = [any(re.fullmatch(pattern, cell) for cell in cells) for pattern in (comma, point)]
+            dialect = replace(dialect, decimal=",") if said == [True, False] else dialect
         if (dialect.delimiter, dialect.decimal) != (chosen.get("delimiter", ","), chosen.get("decimal", ".")):
             between = {"\t": "tabs"}.get(dialect.delimiter, repr(dialect.delimiter))
             note(f"Read with {between} between columns and {dialect.decimal!r} as the decimal sign.")
@@ -212,7 +201,7 @@ class Dialect:
 def _first_lines(path: Any, encoding: str) -> list[str]:
     """Some lines of a CSV file; none of others, or of standard input, which is read once."""
     name = str(path).lower()
-    if path is None or not name.endswith((".csv", ".csv.gz")) or not Path(path).is_file():
+    if not name.endswith((".csv", ".csv.gz")) or not Path(path).is_file():
         return []
     try:
         with (gzip.open if name.endswith(".gz") else open)(path, "rt", encoding=encoding, errors="replace") as file:
@@ -221,12 +210,8 @@ def _first_lines(path: Any, encoding: str) -> list[str]:
         return []
 
 
-_LAST = {
-    "How the table is read": (
-        *("id_column", "categorical", "drop", "categories", "delimiter", "encoding", "decimal", "blank"),
-    ),
-    "Output": ("out", "force", "as_json", "help"),
-}
+_READING = "id_column categorical drop categories delimiter encoding decimal blank"
+_LAST = {"How the table is read": _READING.split(), "Output": ["out", "force", "as_json", "help"]}
 """Options that stand at the end of a command's help."""
 
 
@@ -291,11 +276,12 @@ def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
         written = {each.name: given.pop(each.name) for each in fields(Dialect)}
         return function(*args, dialect=Dialect.found(path, args[0].note if args else no_note, written), **given)
 
+    found = "as in the file"
     for option in (
         click.option("--blank", help="Words that stand for no value, separated by commas, such as 'n.a.,-,unknown'."),
-        click.option("--decimal", show_default="as in the file", help="Decimal sign of a CSV file."),
+        click.option("--decimal", show_default=found, help="Decimal sign of a CSV file."),
         click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a CSV file, such as latin-1."),
-        click.option("--delimiter", show_default="as in the file", help="Column separator of a CSV file, or 'tab'."),
+        click.option("--delimiter", show_default=found, help="Column separator of a CSV file, or 'tab'."),
     ):
         wrapped = option(wrapped)
     return wrapped
@@ -551,9 +537,7 @@ def _in_width(frame: pd.DataFrame, width: int | None) -> str:
     return "\n\n".join(texts)
 
 
-_CARRIED = (
-    *("--task", "--delimiter", "--encoding", "--decimal", "--blank", "--categorical", "--id", "--range", "--keep"),
-)
+_CARRIED = ("--task", "--delimiter", "--encoding", "--decimal", "--blank", "--categorical", "--id", "--range", "--keep")
 """Options on how to read a table, which the suggested next command needs too."""
 
 
@@ -634,37 +618,33 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             if os.environ.get("LIKEWISE_DEBUG"):
                 raise
-            text = " ".join(_for_commands(error).split())
-            if isinstance(error, (LikewiseError, ValueError, OSError)):
-                click.echo(f"Error: {text}", err=True)
-                sys.exit(BAD_INPUT)
-            click.echo(
-                f"Internal error: {type(error).__name__}: {text[:300]} "
-                "Set LIKEWISE_DEBUG=1 and run it again to see where.",
-                err=True,
-            )
-            sys.exit(CRASH)
+            text, is_input = _for_commands(error), isinstance(error, (LikewiseError, ValueError, OSError))
+            crash = f"{type(error).__name__}: {text[:300]} Set LIKEWISE_DEBUG=1 and run it again to see where."
+            click.echo(f"Error: {text}" if is_input else f"Internal error: {crash}", err=True)
+            sys.exit(BAD_INPUT if is_input else CRASH)
 
     return wrapped
 
 
 def _for_commands(message: Warning | Exception | str) -> str:
-    """The message of an error or warning at the command line."""
-    return getattr(message, "command_text", None) or str(message)
+    """The message of an error or warning at the command line, in one line."""
+    if isinstance(message, OSError) and message.filename:
+        return f"Cannot read {message.filename}: {message.strerror}."
+    return " ".join((getattr(message, "command_text", None) or str(message)).split())
 
 
 def _words(interrupt: BaseException | None) -> list[str]:
     """The message of the first interrupt, even after a second Ctrl-C."""
     while interrupt is not None and not (isinstance(interrupt, KeyboardInterrupt) and interrupt.args):
         interrupt = interrupt.__context__
-    return [] if interrupt is None else [str(word) for word in interrupt.args]
+    return list(map(str, interrupt.args)) if interrupt else []
 
 
 @contextmanager
 def _warnings_as_notes(echo: Output) -> Iterator[None]:
     """Print warnings as notes, without file names."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *place, **more: echo.note(" ".join(_for_commands(message).split()))
+        warnings.showwarning = lambda message, *place, **more: echo.note(_for_commands(message))
         yield
 
 

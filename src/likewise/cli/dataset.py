@@ -95,8 +95,11 @@ def read_dataset(
     if not X.shape[1]:
         raise FileError(f"{where} has no column but the target, so there is nothing to predict it from.")
     outcomes = infer_kinds(table[[target]], source.dialect, note)[0][target]
-    if classes is not None:
-        outcomes = _as_classes(outcomes, classes)
+    if classes is not None:  # outcomes as the classes with the same text, if there are no others
+        known = CategoricalColumn.learn(pd.Series(classes, name=outcomes.name))
+        codes = known.encode(outcomes)
+        if not (codes == UNSEEN).any():
+            outcomes = pd.Series(known.decode(codes), index=outcomes.index, name=outcomes.name)
     elif outcomes.nunique() < 2 and not name_rows:
         raise FileError(
             f"{where}: the target {target!r} is {str(outcomes.iloc[0])!r} for everyone, so there is nothing to learn."
@@ -108,15 +111,6 @@ def read_dataset(
     return Dataset(
         X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(people.dates, "days")
     )
-
-
-def _as_classes(outcomes: pd.Series[Any], classes: Sequence[Any]) -> pd.Series[Any]:
-    """Outcomes as the classes with the same text; unchanged if there are others."""
-    known = CategoricalColumn.learn(pd.Series(classes, name=outcomes.name))
-    codes = known.encode(outcomes)
-    if (codes == UNSEEN).any():
-        return outcomes
-    return pd.Series(known.decode(codes), index=outcomes.index, name=outcomes.name)
 
 
 def _note_rare_classes(outcomes: pd.Series[Any], note: Note) -> None:
@@ -154,21 +148,6 @@ def infer_task(target: pd.Series[Any], where: str, task: Task | None = None) -> 
         f"{where}: the target {name!r} has {n_values} different whole numbers, which could be class labels or "
         "numeric. Say --task classification or --task regression."
     )
-
-
-def select_columns(
-    table: pd.DataFrame, metric: TableMetric, path: str | Path, note: Note = no_note, *, ignore: Collection[str] = ()
-) -> pd.DataFrame:
-    """The columns that the metric names, in the order of the table."""
-    absent = [n for n in metric.columns if n not in table.columns and n not in metric.hidden and n not in ignore]
-    if absent:
-        raise FileError(
-            f"{named(path)} has no column {absent[0]!r}, which the metric names; it has {list(table.columns)}."
-        )
-    others = [str(name) for name in table.columns if name not in metric.columns and name not in ignore]
-    if others:
-        note(f"Left out, since the metric does not name {'it' if len(others) == 1 else 'them'}: {', '.join(others)}.")
-    return table[[name for name in table.columns if name in metric.columns]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +197,16 @@ class PeopleTable:
             return cls(source, whole, X, names, dates)
         kinds = replace(kinds, orders={**of_model.orders, **kinds.orders}, known={**kinds.known, **of_model.known})
         faults = Faults(names)
-        chosen = select_columns(whole, metric, path, note, ignore=[*others, *ids])
+        known, listed = [str(name) for name in whole.columns if name not in (*others, *ids)], metric.columns
+        absent = [name for name in listed if name not in known and name not in (*metric.hidden, *others, *ids)]
+        if absent:
+            raise FileError(
+                f"{named(path)} has no column {absent[0]!r}, which the metric names; it has {list(whole.columns)}."
+            )
+        if unnamed := [name for name in known if name not in listed]:
+            it = "it" if len(unnamed) == 1 else "them"
+            note(f"Left out, since the metric does not name {it}: {', '.join(unnamed)}.")
+        chosen = whole[[name for name in whole.columns if name in listed]]
         X = as_kinds(chosen, kinds, dialect, faults, note, natural=natural)
         faults.stop(named(path), note)
         return cls(source, whole, X, names)
@@ -314,6 +302,17 @@ def range_for_metric(data: Dataset, option: Range | None) -> Range | None:
     if data.is_classification:
         raise InvalidInputError("--range is for a regression; this target has classes. Leave it out.")
     _check_order(option)
+    return option
+
+
+def range_of_scores(data: Dataset, option: Range | None) -> Range | None:
+    """The range of given scores: --range, or None for probabilities."""
+    low, high = data.y.min(), data.y.max()
+    if option is None and (low < 0 or high > 1):
+        raise InvalidInputError(
+            f"--scores must be probabilities, between 0 and 1; got {low:g} to {high:g}. For other scores give --range "
+            "LOWEST HIGHEST."
+        )
     return option
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from likewise._fit_validation import model_columns
 from likewise._shared_draw import SharedDraw, key_commitment
-from likewise._writing import atomic_write, quoted
+from likewise._writing import quoted, write_text
 from likewise.cli.batch_scoring import BATCH_ROWS, ScoringJob, score_file
 from likewise.cli.column_kinds import Kinds
 from likewise.cli.console import Dialect
@@ -59,8 +59,7 @@ def write_record(
         verify(out, record)  # parts that were resumed could be of another draw
     except VerificationError as error:
         raise FileError(f"No record was written: {error} Delete {out}, and decide again.") from None
-    with atomic_write(record_of(out)) as temporary:
-        temporary.write_text(record.to_json(), encoding="utf-8")
+    write_text(record_of(out), record.to_json())
     return record
 
 
@@ -77,11 +76,8 @@ def read_record(out: Path) -> RoundRecord:
 
 def digest_of(path: Path) -> str:
     """SHA-256 of a file."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def verify(out: Path, record: RoundRecord, id_column: str | None = None, key: bytes | None = None) -> int:
@@ -96,20 +92,15 @@ def verify(out: Path, record: RoundRecord, id_column: str | None = None, key: by
     draw = _opened(out, record)
     if key is not None and (why := record.changes(key)) is not None:
         raise VerificationError(f"{record_of(out)}: {why}")
-    labels = np.array([quoted(label) for label in record.rule.labels], dtype=object)
-    n = wrong = 0
-    first = ""
+    labels, n, wrong, first = np.array([quoted(label) for label in record.rule.labels], dtype=object), 0, 0, ""
     for rows in _rows_of(out, record.rule, id_column):
         faults = record.rule.faults(rows)
         expected = labels[record.rule.choose(rows, draw)]
         differs = faults | (rows["decision"].to_numpy() != expected)
         if differs.any() and not wrong:
             at = int(differs.argmax())
-            why = (
-                "its probabilities are not those of a model and the rule of the record"
-                if faults[at]
-                else f"{str(rows['decision'].iloc[at])!r} was written, and {expected[at]!r} follows from the draw"
-            )
+            why = f"{str(rows['decision'].iloc[at])!r} was written, and {expected[at]!r} follows from the draw"
+            why = "its probabilities are not those of a model and the rule of the record" if faults[at] else why
             first = f"{_row_name(n + at, rows, at, id_column)}: {why}"
         wrong += int(differs.sum())
         n += len(rows)

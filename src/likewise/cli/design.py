@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Destination, Output, command, next_command
-from likewise.cli.console import is_terminal as _is_terminal
 from likewise.cli.sources import DesignSource, makes_metric
-from likewise.exceptions import FileError
+from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
-    from likewise.cli.dataset import Dataset
-    from likewise.cli.seen_people import MadeAgain
     from likewise.design.frontier import FrontierPoint, MetricFrontier
     from likewise.design.references import Reference
     from likewise.metric_file import MetricFile
@@ -25,6 +21,7 @@ if TYPE_CHECKING:
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
 CHOSEN = "chosen"
+DEFAULT_CHOICE = {"keep": 0.95}
 
 
 @options.new_command()
@@ -34,9 +31,17 @@ CHOSEN = "chosen"
     help="Columns that must not matter, separated by commas; may be given several times. '' for none.",
 )
 @click.option(
-    "--mean-distance",
+    "--keep",
     type=float,
-    help="Of the metric to write; by default the strictest within one standard error of the smallest loss.",
+    help="Write the strictest metric that keeps this share of the best skill on held-out people; by default 0.95. The "
+    "skill is 1 - loss / loss of a constant.",
+)
+@click.option("--bind", type=float, help="Or the loosest under which this share of pairs is closer than 1.")
+@click.option("--mean-distance", type=float, help="Or the one with this mean distance.")
+@click.option(
+    "--loose",
+    is_flag=True,
+    help="Write it even if it binds fewer than one pair in ten, or nothing is better than a constant.",
 )
 @click.option("--points", type=click.IntRange(2), default=10, show_default=True, help="Metrics to design.")
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
@@ -51,11 +56,27 @@ CHOSEN = "chosen"
 @options.writes(default="metric.toml")
 @command
 @makes_metric(needs_target=True)
-def design(echo: Output, source: DesignSource, to: Destination, **parameters: Any) -> None:
+def design(
+    echo: Output,
+    source: DesignSource,
+    protected: tuple[str, ...],
+    keep: float | None,
+    bind: float | None,
+    mean_distance: float | None,
+    loose: bool,
+    points: int,
+    folds: int,
+    holdout: float,
+    exact: bool,
+    with_report: bool,
+    to: Destination,
+) -> None:
     """Design a metric together with the scorecard within it.
 
     Metrics from strict to loose are designed, and each is measured on held-out people, beside a constant, the linear
-    model's own metric and a model without a guarantee. One of them is written; it is a proposal to discuss and edit.
+    model with and without its own metric, and boosting. The strictest that keeps 95% of the best skill is written; it
+    is a proposal to discuss and edit. If it binds fewer than one pair of people in ten, or nothing is better than a
+    constant, nothing is written (exit 2).
 
     Commands that measure costs on these people afterwards make the metric again without those whom they measure. Of a
     metric that was edited since, they understate costs. With --holdout 0.25, a quarter of the people are kept apart by
@@ -68,52 +89,33 @@ def design(echo: Output, source: DesignSource, to: Destination, **parameters: An
 
     Example: likewise design loans.csv --target approved --protected race,sex --out metric.toml
     """
-    design_file(echo, source, to, **parameters)
-
-
-def design_file(
-    echo: Output,
-    source: DesignSource,
-    to: Destination,
-    *,
-    protected: Sequence[str],
-    points: int = 10,
-    folds: int = 5,
-    mean_distance: float | None = None,
-    holdout: float = 0.0,
-    with_report: bool = False,
-    exact: bool = False,
-) -> None:
-    """Design a metric and write its file."""
     from likewise import design_metric
     from likewise._optional import need
     from likewise.cli.category_shapes import GivenShapes
-    from likewise.cli.dataset import drop_names
-    from likewise.cli.doubtful import note_doubtful
-    from likewise.cli.metric import count_units, echo_distances, echo_kept
-    from likewise.cli.metric_commands import echo_weights, in_round_numbers, replacing
+    from likewise.cli.metric_commands import in_round_numbers
+    from likewise.cli.new_metric import Replaced, count_units, echo_distances, echo_weights, write_made
+    from likewise.cli.report import write_report
     from likewise.cli.seen_people import Unseen, check_apart, kept_apart, origin_of
-    from likewise.cli.table_io import hinted
+    from likewise.cli.table_io import hinted, named
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import unused_path
-    from likewise.metric_edits import metric_at, read_comments
-    from likewise.metric_file import write_metric
 
+    given = {"keep": keep, "bind": bind, "mean_distance": mean_distance}
+    choice = {name: value for name, value in given.items() if value is not None} or DEFAULT_CHOICE
+    if len(choice) > 1:
+        raise InvalidInputError("Give at most one of --keep, --bind and --mean-distance.")
     out = to.path
     page = out.with_suffix(".html") if with_report else None
     to.check(source.table)
     if page is not None:
         need("jinja2", "A report")  # before the design, which takes longest
         replace(to, out=page).check(source.table, out)
-    before = metric_at(out)
+    before = Replaced.at(out)
     data = source.load(echo)
-    shapes = GivenShapes.of(None if before is None else before.metric, data.X, {})
-    X = shapes.applied_to(data.X)
-    named = (*source.categorical, *protected, *shapes.columns, *(() if before is None else before.protected))
-    X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
+    shapes = GivenShapes.of(None if before.file is None else before.file.metric, data.X, {})
+    X = source.described(echo, data.X, shapes, (*protected, *before.protected))
     data = replace(data, X=X)
-    note_doubtful(X, echo.note)
-    kept = [] if before is None else [name for name in before.protected if name in X.columns]
+    kept = [name for name in before.protected if name in X.columns]
     unseen = kept_apart(X, holdout)
     if holdout:
         check_apart(data.y, unseen, holdout, classify=data.is_classification)
@@ -133,22 +135,24 @@ def design_file(
         cv=folds,
         verbose=not echo.as_json,
     )
-    point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
+    if not loose and not frontier.has_skill:
+        echo_frontier(echo, frontier)
+        raise InvalidInputError(_why_no_skill(frontier, str(source.target)))
+    point = frontier.at(**choice)
+    if not loose and point.binds_little:
+        echo_frontier(echo, frontier, point)
+        raise InvalidInputError(_why_loose(frontier, point))
     designed: Any = point.metric.with_params(order=shapes.order)
     metric = source.with_codes(designed)
-    words = None if before is None else read_comments(out)
-    kept_units = echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)
+    kept_units = before.units_in(echo, metric, [name for name in kept if name in hidden])
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
-    file = designed_file(
-        frontier, point, units, asked + source.codes_said, data.output_range, chosen=mean_distance is None
-    )
-    made = {"n_points": points, "cv": folds, "mean_distance": mean_distance}
+    file = designed_file(frontier, point, units, asked + source.codes_said, data.output_range, choice=choice)
+    made: dict[str, Any] = {"n_points": points, "cv": folds, **choice}
     file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout, **made))
-    file = replace(file, favourable=source.favourable_of(echo, data, before))
+    file = replace(file, favourable=source.favourable_of(echo, data, before.file))
     if not exact:
         file = in_round_numbers(echo, file, seen)
-    with replacing(echo, out):
-        write_metric(file, out, words=words)
+    write_made(echo, file, out, before.words)
     echo(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
     echo_frontier(echo, frontier, point)
     echo("")
@@ -172,44 +176,26 @@ def design_file(
         data = replace(data, X=source.without_codes(X))  # the card was designed with blanks for special codes
         about = replace(data, X=data.X[unseen], y=data.y[unseen]) if holdout else data
         made_by = Unseen.find(file, about.X, out, "likewise design").made_by
-        about_it = replace(point, metric=file.metric)
-        _write_page(echo, frontier, about_it, about, source, page, seen=not holdout, made_by=made_by)
+        write_report(
+            replace(point, metric=file.metric).card,
+            about.X,
+            about.y,
+            page,
+            frontier=frontier,
+            seen=not holdout,
+            made_by=made_by,
+            outcome=None if data.is_classification else source.target,
+            verbose=not echo.as_json,
+            model_name="the designed scorecard",
+            source=named(source.table),
+        )
+        echo(f"Wrote {page}", report_file=str(page))
     same = [hinted(source.table), "--target", source.target, "--metric", out]
     echo.finish(
         f"edit {out}, then",
         next_command("enforce", *same, "--method", "additive", "--out", unused_path("model.skops")),
         next_command("compare", *same),
     )
-
-
-def _write_page(
-    echo: Output,
-    frontier: MetricFrontier,
-    point: FrontierPoint,
-    data: Dataset,
-    source: DesignSource,
-    page: Path,
-    *,
-    seen: bool,
-    made_by: MadeAgain | None,
-) -> None:
-    from likewise.cli.report import write_report
-    from likewise.cli.table_io import named
-
-    write_report(
-        point.card,
-        data.X,
-        data.y,
-        page,
-        frontier=frontier,
-        seen=seen,
-        made_by=made_by,
-        outcome=None if data.is_classification else source.target,
-        verbose=not echo.as_json,
-        model_name="the designed scorecard",
-        source=named(source.table),
-    )
-    echo(f"Wrote {page}", report_file=str(page))
 
 
 # -- which columns are protected --------------------------------------------------------------------------------------
@@ -222,17 +208,16 @@ def _protected_columns(
     from likewise.cli.doubtful import protected_candidates
 
     if given:
-        named = _split(",".join(given), columns, "--protected")
-        hidden = list(dict.fromkeys([*named, *kept]))
-        return hidden, _sentence("Named as protected", hidden)
+        hidden = list(dict.fromkeys([*_split(",".join(given), columns, "--protected"), *kept]))
+        return hidden, f"Named as protected: {', '.join(hidden) or 'none'}."
     if kept:
-        return list(kept), _sentence("Protected in the replaced file", kept)
-    candidates = protected_candidates(columns)
-    if echo.as_json or not _is_terminal():
-        hint = f" Candidates by their names: {', '.join(candidates)}." if candidates else ""
+        return list(kept), f"Protected in the replaced file: {', '.join(kept)}."
+    candidates = ", ".join(protected_candidates(columns))
+    if echo.as_json or not options.is_terminal():
+        hint = f" Candidates by their names: {candidates}." if candidates else ""
         echo.note(f"No column is protected, since --protected was not given.{hint}")
         return [], "Nobody was asked which columns are protected by law; none is."
-    hint = f" (candidates by their names: {', '.join(candidates)})" if candidates else ""
+    hint = f" (candidates by their names: {candidates})" if candidates else ""
     answer = click.prompt(
         f"Which columns are protected by law, and must not matter{hint}? Separate them by commas; Enter for none",
         default="",
@@ -240,11 +225,7 @@ def _protected_columns(
         err=True,
     )
     hidden = _split(answer, columns, "The answer")
-    return hidden, _sentence("Asked which columns are protected by law, a person named", hidden)
-
-
-def _sentence(start: str, names: Sequence[str]) -> str:
-    return f"{start}: {', '.join(names) or 'none'}."
+    return hidden, f"Asked which columns are protected by law, a person named: {', '.join(hidden) or 'none'}."
 
 
 def _split(text: str, columns: Sequence[str], what: str) -> list[str]:
@@ -261,13 +242,24 @@ def _split(text: str, columns: Sequence[str], what: str) -> list[str]:
 # -- what was found ---------------------------------------------------------------------------------------------------
 
 
-def _how(frontier: MetricFrontier, point: FrontierPoint, *, chosen: bool) -> str:
-    """Where a designed metric comes from, for its file."""
-    why = "the strictest within one standard error of the smallest loss" if chosen else "the mean distance was given"
+def _why_no_skill(frontier: MetricFrontier, target: str) -> str:
+    """Why no metric is written where none is better than a constant."""
+    gain, error = frontier.gain
     return (
-        f"Designed together with a scorecard, from {frontier.n_people:,} people: mean distance "
-        f"{point.mean_distance:.3g}, {frontier.loss_name} {point.loss:.4g} ± {point.standard_error:.2g} on held-out "
-        f"people ({why})."
+        f"No metric is better than a constant on held-out people: the best gains {gain:.2g} ± {error:.2g} of the "
+        f"{frontier.loss_name}. {target!r} varies with no column that may matter, as far as {frontier.n_people:,} "
+        "people show. Nothing was written; --bind 0.5 --loose writes a metric all the same."
+    )
+
+
+def _why_loose(frontier: MetricFrontier, point: FrontierPoint) -> str:
+    """Why a metric that binds too few pairs is not written, and what others would cost."""
+    stricter = frontier.at(bind=0.5) if frontier.points[0].bound_share >= 0.5 else frontier.points[0]
+    return (
+        f"The metric binds {point.bound_share:.1%} of the pairs of these people; of all others its guarantee says "
+        f"nothing. Nothing was written. One that binds {stricter.bound_share:.0%} keeps {stricter.kept:.0%} ± "
+        f"{100 * stricter.kept_error:.0f} of the skill: --bind {stricter.bound_share:.2g}. A smaller --keep binds "
+        "more; --loose writes this one all the same."
     )
 
 
@@ -278,16 +270,24 @@ def designed_file(
     asked: str,
     output_range: tuple[float, float] | None = None,
     *,
-    chosen: bool = True,
+    choice: dict[str, float] = DEFAULT_CHOICE,
 ) -> MetricFile:
     """The metric of a point with where it comes from, and with columns of weight 0 as protected or not used."""
     from likewise.metric_file import MetricFile, today
 
     metric: Any = point.metric
+    ((name, value),) = choice.items()
+    why = {
+        "keep": f"the strictest that keeps {value:.0%} of the best skill",
+        "bind": f"the loosest that binds {value:.0%} of the pairs",
+        "mean_distance": "the mean distance was given",
+    }[name]
     return MetricFile(
         metric.with_params(units=units),
         output_range,
-        f"{_how(frontier, point, chosen=chosen)} {asked}",
+        f"Designed together with a scorecard, from {frontier.n_people:,} people: mean distance "
+        f"{point.mean_distance:.3g}, {frontier.loss_name} {point.loss:.4g} ± {point.standard_error:.2g} on held-out "
+        f"people ({why}). {asked}",
         protected=frontier.protected,
         not_used=tuple(name for name in metric.hidden if name not in frontier.protected),
         as_written=True,
@@ -296,24 +296,30 @@ def designed_file(
     )
 
 
-def echo_frontier(echo: Output, frontier: MetricFrontier, point: FrontierPoint) -> None:
+def echo_frontier(echo: Output, frontier: MetricFrontier, point: FrontierPoint | None = None) -> None:
     """Print the frontier from strict to loose, and what it is compared with."""
-    points = sorted({*frontier.points, point}, key=lambda each: each.mean_distance)
+    points = sorted({*frontier.points, *([] if point is None else [point])}, key=lambda each: each.mean_distance)
     beside = frontier.references
-    lines = [f"mean distance  {frontier.loss_name}, held out"]
-    lines += [_line(each, CHOSEN if each is point else "") for each in points]
-    lines += [_line(each, title) for title, each in beside.items()]
+    lines = [f"mean distance  {frontier.loss_name + ', held out':<24} pairs bound  skill kept"]
+    for each in points:
+        kept = f"  {each.kept:6.0%} ± {100 * each.kept_error:.0f}" if frontier.has_skill else ""
+        lines.append(f"{_line(each):<39} {each.bound_share:11.0%}{kept}{'  ' + CHOSEN if each is point else ''}")
+    lines += [f"{_line(each)} {title}" for title, each in beside.items()]
+    lines.append(
+        f"The skill is 1 - {frontier.loss_name} / that of a constant. A pair is bound if its distance is below 1; of "
+        "others, a guarantee says nothing."
+    )
 
-    def facts(each: FrontierPoint | Reference) -> dict[str, float | None]:
-        return {name: getattr(each, name) for name in ("mean_distance", "loss", "standard_error")}
+    def facts(each: Any, *more: str) -> dict[str, float | None]:
+        return {name: getattr(each, name) for name in ("mean_distance", "loss", "standard_error", *more)}
 
     echo(
         "\n" + "\n".join(lines),
-        frontier=[{**facts(each), CHOSEN: each is point} for each in points],
+        frontier=[{**facts(each, "bound_share", "kept", "kept_error"), CHOSEN: each is point} for each in points],
         references=[{"title": title, **facts(each)} for title, each in beside.items()],
     )
 
 
-def _line(point: FrontierPoint | Reference, title: str) -> str:
+def _line(point: FrontierPoint | Reference) -> str:
     distance = "" if point.mean_distance is None else f"{point.mean_distance:.3f}"
-    return f"{distance:>13}  {point.loss:.4g} ± {point.standard_error:<8.2g} {title}".rstrip()
+    return f"{distance:>13}  {point.loss:.4g} ± {point.standard_error:<8.2g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,24 +16,16 @@ from likewise._subsample import evenly_spaced
 from likewise.cli.console import Note
 from likewise.kernel.columns import is_numeric
 
+if TYPE_CHECKING:
+    from likewise.cli.dataset import Dataset
+
 # Words in names of columns that many laws protect; only suggested, never assumed.
-_OFTEN_PROTECTED = {
-    *("age", "birth", "birthday", "born", "children", "citizen", "citizenship", "colour", "color", "dependents", "dob"),
-    *(
-        "disability",
-        "disabled",
-        "ethnic",
-        "ethnicity",
-        "familial",
-        "family",
-        "female",
-        "foreign",
-        "foreigner",
-        "gender",
-    ),
-    *("immigrant", "immigration", "maiden", "male", "marital", "married", "nationality", "native", "older", "origin"),
-    *("pregnancy", "pregnant", "race", "religion", "sex", "spouse", "surname", "veteran", "yob"),
-}
+_PROTECTED_WORDS = """
+age birth birthday born children citizen citizenship color colour dependents disability disabled dob ethnic
+ethnicity familial family female foreign foreigner gender immigrant immigration maiden male marital married
+nationality native older origin pregnancy pregnant race religion sex spouse surname veteran yob
+"""
+_OFTEN_PROTECTED = frozenset(_PROTECTED_WORDS.split())
 _LONG = 5  # digits that all numbers of an account have
 _REPEATED = 20  # pairs expected to be equal: that none is has a chance of e^-20
 _LEAST, _MOST = 50, 4000  # people by whom columns are compared
@@ -141,16 +133,15 @@ def tells(column: pd.Series[Any], told: Any, *, classify: bool) -> float:
     return 1 - float(((wanted - found) ** 2).sum()) / missed if missed else 0.0
 
 
-def note_telling(
-    X: pd.DataFrame, y: Any, note: Note, *, classify: bool, target: str, protected: Collection[str], cure: str
-) -> list[str]:
+def note_telling(data: Dataset, target: str, protected: Collection[str], note: Note, cure: str) -> list[str]:
     """Name the columns that tell the outcome almost alone, or what is protected; `cure` leaves one out.
 
     Columns named like what is protected are suggested. Returns those that tell the outcome.
     """
+    X, classify = data.X, data.is_classification
     others, leaks = [name for name in X.columns if name not in protected], []
     for name in others if len(X) >= _LEAST else []:
-        share = tells(X[name], y, classify=classify)
+        share = tells(X[name], data.y, classify=classify)
         if share >= (_TELLS_CLASS if classify else _TELLS_NUMBER):
             leaks.append(str(name))
             note(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Band, Destination, Dialect, Output, command, echo_coverage, echo_unseen, next_command
+from likewise.cli.console import Band, Destination, Output, command, echo_coverage, echo_unseen, facts_of, next_command
 from likewise.cli.sources import DatasetSource, reads_dataset
 from likewise.exceptions import InvalidInputError
 
@@ -115,7 +115,14 @@ def enforce(
     from likewise.cli.model_spelling import SpellingOfModel
     from likewise.cli.models import settle_favourable
     from likewise.cli.table_io import hinted, in_partitions, named
-    from likewise.cli.training import build_estimator, build_unconstrained, fit_and_measure, inner_model, parts_of
+    from likewise.cli.training import (
+        build_estimator,
+        build_unconstrained,
+        fit_and_measure,
+        inner_model,
+        is_no_better_than_constant,
+        parts_of,
+    )
     from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import save_model, unused_path
 
@@ -141,7 +148,7 @@ def enforce(
     model = inner_model(data, inner)
     if inner.endswith(".skops"):
         spelling = SpellingOfModel.of(model, list(getattr(model, "feature_names_in_", data.X.columns)))
-        X = spelling.applied_to(data.X, source.dialect or Dialect(), named(source.table), echo.note)
+        X = spelling.applied_to(data.X, source.dialect, named(source.table), echo.note)
         data = replace(data, X=X)
     if "vote" in smoothing and not data.is_classification:
         raise InvalidInputError(f"--vote is for a classification; {source.target!r} is a regression, by the mean.")
@@ -165,17 +172,23 @@ def enforce(
     if decide:
         limits: Any = {"threshold": band.threshold, "width": band.width}
         estimator = ThresholdDecision(estimator, **limits, favourable=the_favourable(favourable, np.unique(data.y)))
-    result = fit_and_measure(estimator, build_unconstrained(data, metric, inner, model), data, parts)
-    fitted = result.model
+    others = build_unconstrained(data, metric, inner, model)
+    fitted, scores, measured_on = fit_and_measure(estimator, others, data, parts)
+    echo(measured_on, measured_on=measured_on)
+    if scores is not None:
+        echo.table(scores.round(4), "scores")
+        echo_unseen(echo, data.unseen)
+    if scores is not None and is_no_better_than_constant(scores):
+        raise InvalidInputError(
+            "On the held-out people, the model with the guarantee is no better than a constant. Nothing was written. "
+            "Loosen the metric (likewise metric scale), or give other columns; --holdout 0 writes it unmeasured."
+        )
     if "verbose" in fitted.get_params():
         fitted.set_params(verbose=False)  # whoever loads it decides what to show
     fitted.favourable_ = favourable
     fitted.metric_file_ = source.metric_file.read_text(encoding="utf-8")  # by which a report knows whom it has seen
     save_model(fitted, out)
-    echo(fitted.guarantee_.statement, task=data.task)
-    _echo_scores(echo, result)
-    if result.scores is not None:
-        echo_unseen(echo, data.unseen)
+    echo(f"\n{fitted.guarantee_.statement}", task=data.task)
     _echo_noise(echo, fitted.estimator_ if decide else fitted, data.X)
     _echo_prices(echo, fitted.estimator_ if decide else fitted, data)
     _echo_zeros(echo, metric)
@@ -249,8 +262,7 @@ def _fit_partitions(
 
 
 def _echo_saved(echo: Output, model: Any, out: Path) -> None:
-    guarantee = model.guarantee_
-    facts = {name: getattr(guarantee, name) for name in ("statement", "level", "epsilon", "delta")}
+    facts = facts_of(model.guarantee_, "statement", "level", "epsilon", "delta")
     echo(f"\nWrote {out}", model_file=str(out), **facts)
 
 
@@ -283,16 +295,6 @@ def _best_estimator(
     return best.estimator.set_params(**seeds)
 
 
-def _echo_scores(echo: Output, result: Any) -> None:
-    from likewise.cli.training import is_no_better_than_constant
-
-    echo(f"\n{result.measured_on}", measured_on=result.measured_on)
-    if result.scores is not None:
-        echo.table(result.scores.round(4), "scores")
-        if is_no_better_than_constant(result.scores):
-            echo.note("On the held-out people, the model with the guarantee is no better than a constant.")
-
-
 def _echo_prices(echo: Output, model: Any, data: Dataset) -> None:
     """Print the three weights that hold a scorecard back most."""
     if not hasattr(model, "prices"):
@@ -315,17 +317,13 @@ def _echo_zeros(echo: Output, metric: Metric) -> None:
 
 
 def _echo_noise(echo: Output, model: Any, X: Any) -> None:
+    """Print within what 19 of 20 draws of the noise lie, beside the range of the people."""
     from likewise.cli.training import format_widths, noise_widths, wider_than_data
 
     widths = noise_widths(model, X)
-    if widths is None or widths.empty:
+    if widths.empty:
         return
-    echo(
-        "\nNoise on each numeric column (19 of 20 draws), beside the range of the people:",
-        widths=widths.to_dict("records"),
-    )
-    if not echo.as_json:
-        echo(format_widths(widths).to_string(index=False))
-    wide = wider_than_data(widths)
-    if wide:
+    echo("\nNoise on each numeric column (19 of 20 draws), beside the range of the people:")
+    echo.table(widths, "widths", format_widths(widths))
+    if wide := wider_than_data(widths):
         echo.note(f"The noise is wider than the range of the data in: {', '.join(wide)}.")

@@ -217,13 +217,11 @@ def metric_from_judgements(
     to: Destination,
 ) -> None:
     """Learn a metric from a file of judgements, and write it."""
-    from likewise.cli.metric import echo_kept
-    from likewise.cli.metric_commands import replacing
+    from likewise.cli.new_metric import Replaced, write_made
     from likewise.cli.seen_people import origin_of
     from likewise.cli.training import set_to_zero
     from likewise.design.judgements import learn_metric
-    from likewise.metric_edits import metric_at, read_comments
-    from likewise.metric_file import MetricFile, read_metric_file, today, write_metric
+    from likewise.metric_file import MetricFile, read_metric_file, today
 
     out = to.path
     to.check(source.table, answers, start)
@@ -241,14 +239,12 @@ def metric_from_judgements(
     else:
         result = learn_metric(judgements, X, set_to_zero(metric, tuple(zero)))
     full = _for_file(result, X, metric, strict=strict)
-    kept_of = start or (out if metric_at(out) is not None else None)
-    words = None if kept_of is None else read_comments(kept_of)
-    units = {} if kept_of is None else echo_kept(echo, kept_of, full, [], words)
+    before = Replaced.at(start or out)
     judges = sorted({*judgements["judge"].dropna()})
     protected = tuple(dict.fromkeys((*zero, *(() if begun is None else begun.protected))))
     unjudged = tuple(name for name in full.hidden if name not in (*protected, *full.zero_reasons))
     file = MetricFile(
-        full.with_params(units=units),
+        full.with_params(units=before.units_in(echo, full)),
         output_range=None if begun is None else begun.output_range,
         how=_how(result, judges, start, strict=strict),
         protected=protected,
@@ -260,8 +256,7 @@ def metric_from_judgements(
         date=today(),
         **origin_of(X, full.columns),  # nobody was kept apart from the judges, whatever metric they began with
     )
-    with replacing(echo, out):
-        write_metric(file, out, words=words)
+    write_made(echo, file, out, before.words)
     echo(file.how, how=file.how, judges=judges, n_answers=result.n_answers, protected=list(file.protected))
     echo.table(result.ranges.round(6), "ranges")
     _echo_conflicts(echo, result)
@@ -293,17 +288,15 @@ def _echo_conflicts(echo: Output, result: JudgedMetric) -> None:
 
 def _for_file(result: JudgedMetric, X: pd.DataFrame, start: TableMetric | None, *, strict: bool) -> TableMetric:
     """The learned metric with all columns of a table, or of `start`; those that it does not know have weight 0."""
+    from likewise.inspection.baselines import categorical_columns
     from likewise.metrics.table import TableMetric
-    from likewise.reveal.empirical import read_people
 
     metric = result.strict() if strict else result.metric
     weights = metric.describe().set_index("column")["weight"]
     missing = dict(getattr(metric, "missing", {}))
     if start is None:
-        encoder = read_people(X, None).encoder
-        named = dict(zip(encoder.names, encoder.is_number, strict=True))
-        numbers, texts = ({name: 0 for name in named if named[name] == kind} for kind in (True, False))
-        start = TableMetric(numbers, texts)
+        texts = categorical_columns(X)
+        start = TableMetric({name: 0 for name in X if name not in texts}, dict.fromkeys(texts, 0))
     numeric, categorical = (
         {name: float(weights.get(name, 0.0)) for name in part} for part in (start.numeric, start.categorical)
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,51 +41,12 @@ class DefaultGroup(click.Group):
         self.format_commands(ctx, formatter)
 
 
-def check_factor(option: str, factor: float) -> None:
-    """Validate a scale factor."""
-    if not 0 < factor < float("inf"):
-        raise InvalidInputError(f"{option} must be a positive number; got {factor:g}.")
-
-
-def echo_weights(echo: Output, file: MetricFile) -> None:
-    """Print the weights and what they mean."""
-    table, meanings = file.metric.describe(), file.meanings()
-    table["one point"] = [meanings[name] for name in table["column"]]
-    echo.table(table, "metric", table[["column", "weight", "one point"]])
-
-
-@contextmanager
-def replacing(echo: Output, path: Path) -> Iterator[None]:
-    """Keep a copy of a metric file that is about to be replaced, and print the lines that changed."""
-    from likewise._writing import atomic_write
-    from likewise.io import unused_path
-
-    if not path.exists():
-        yield
-        return
-    copy = unused_path(path.with_name(f"{path.name}.bak"))
-    with atomic_write(copy) as temporary:
-        temporary.write_bytes(path.read_bytes())
-    yield
-    echo(f"The old {path} is kept as {copy}. What changed:", backup=str(copy))
-    echo_changes(echo, copy, path)
-
-
-def echo_changes(echo: Output, before: Path, after: Path) -> None:
-    """Print the lines in which two files differ."""
-    from difflib import unified_diff
-
-    old, new = (path.read_bytes().decode("utf-8", errors="replace").splitlines() for path in (before, after))
-    lines = list(unified_diff(old, new, str(before), str(after), lineterm="", n=0))
-    echo("\n".join(lines) if lines else "No line differs.", changed_lines=lines)
-
-
 def in_round_numbers(echo: Output, file: MetricFile, data: Dataset) -> MetricFile:
     """A designed metric in round numbers; prints what they cost, in distances and to scorecards on people held out."""
     from likewise._subsample import evenly_spaced
     from likewise.cli.training import build_estimator, hold_out, score_models
 
-    rounded, some = file.rounded(), evenly_spaced(len(data.y), _MOST_PEOPLE)
+    rounded, some = file.rounded(data.X), evenly_spaced(len(data.y), _MOST_PEOPLE)
     if rounded.metric == file.metric:
         return file
     X, y = data.X.iloc[some], data.y[some]
@@ -107,7 +67,9 @@ def in_round_numbers(echo: Output, file: MetricFile, data: Dataset) -> MetricFil
         was = f"{errors['before']:.4g} before"
         text += f", and the {name} of a scorecard, on {len(test):,} people held out of it, {cost:+.2g} ({was})"
         echo.facts["rounding_cost"] = cost
-    echo(f"In round numbers: {text}. --exact keeps the weights as they were found.")
+    gone = [name for name in rounded.not_used if name not in file.not_used]
+    small = f", without weights of less than half a point in most people ({', '.join(gone)})" if gone else ""
+    echo(f"In round numbers{small}: {text}. --exact keeps the weights as they were found.")
     return rounded
 
 
@@ -119,6 +81,7 @@ def show(echo: Output, metric_file: Path) -> None:
 
     Example: likewise metric show metric.toml
     """
+    from likewise.cli.new_metric import echo_point, echo_weights
     from likewise.metric_file import read_metric_file
     from likewise.metrics.zero_weights import ZERO_REASONS
 
@@ -131,9 +94,7 @@ def show(echo: Output, metric_file: Path) -> None:
     for name, codes in file.metric.special.items():
         shown = ", ".join(f"{code:g} {100 * weight:.3g} points" for code, weight in codes.items())
         echo(f"\nBetween a person with a number and one with a special code of {name}: {shown}.")
-    if file.output_range is not None:
-        low, high = file.output_range
-        echo(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.", output_range=file.output_range)
+    echo_point(echo, file)
     if file.favourable:
         echo(f"\nFavourable: '{file.favourable}'.", favourable=file.favourable)
     for key, reason in ZERO_REASONS.items():
@@ -170,7 +131,8 @@ def scale(echo: Output, metric_file: Path, factor: float, to: Destination) -> No
     """
     from likewise.metric_edits import scale_text
 
-    check_factor("--by", factor)
+    if not 0 < factor < float("inf"):
+        raise InvalidInputError(f"--by must be a positive number; got {factor:g}.")
     to.check(metric_file)
     text, file = scale_text(metric_file, factor)
     echo(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
@@ -212,6 +174,7 @@ def diff(echo: Output, before: Path, after: Path) -> None:
     """
     import pandas as pd
 
+    from likewise.cli.new_metric import echo_changes
     from likewise.metric_file import read_metric_file
     from likewise.metrics.zero_weights import ZERO_REASONS
 
@@ -263,6 +226,10 @@ def check(echo: Output, metric_file: Path, table: Path | None, dialect: Any) -> 
 
     Example: likewise metric check metric.toml loans.csv
     """
+    from likewise._guarantee_warnings import warn_if_ineffective
+    from likewise.auditing.coverage import measure_coverage
+    from likewise.cli.dataset import PeopleTable
+    from likewise.cli.table_io import named
     from likewise.metric_edits import stale_comments
     from likewise.metric_file import read_metric_file
 
@@ -277,28 +244,17 @@ def check(echo: Output, metric_file: Path, table: Path | None, dialect: Any) -> 
     if n == n_hidden:
         raise FileError(f"{metric_file} gives every column the weight 0, so only a constant is within it.")
     if table is not None:
-        _check_people(echo, file, table, dialect)
+        X = PeopleTable.read(PeopleSource(table, None, dialect), file.metric, echo.note).X
+        warn_if_ineffective(*file.metric.read(X))
+        echo(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
+        options.echo_coverage(echo, measure_coverage(file.metric, X))
     echo.finish()
 
 
-def _check_people(echo: Output, file: MetricFile, table: Path, dialect: Any) -> None:
-    """Check that the metric covers the people of a table, and say how many of their pairs it constrains."""
-    from likewise._guarantee_warnings import warn_if_ineffective
-    from likewise.auditing.coverage import measure_coverage
-    from likewise.cli.dataset import PeopleTable
-    from likewise.cli.table_io import named
-
-    X = PeopleTable.read(PeopleSource(table, None, dialect), file.metric, echo.note).X
-    warn_if_ineffective(*file.metric.read(X))
-    echo(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
-    options.echo_coverage(echo, measure_coverage(file.metric, X))
-
-
 def _write(echo: Output, text: str, file: MetricFile, out: Path) -> None:
-    from likewise._writing import atomic_write
+    from likewise.cli.new_metric import echo_weights, write_new
 
-    with replacing(echo, out), atomic_write(out) as temporary:
-        temporary.write_bytes(text.encode())
+    write_new(echo, text, out)
     echo_weights(echo, file)
     echo(f"\nWrote {out}", metric_file=str(out))
     echo.finish(f"pass it to compare, tradeoff, enforce or audit as --metric {out}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -76,10 +77,9 @@ def load_any_model(name: str, categories: Path | None = None) -> Any:
 
 def _read_categories(path: Path) -> dict[str, list[Any]]:
     """Categories by column, from a JSON file."""
-    try:
+    found = None
+    with suppress(ValueError):
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise FileError(f"Cannot read {path}: {error}.") from None
     if not isinstance(found, dict) or not all(isinstance(listed, list) for listed in found.values()):
         raise FileError(f'{path} must hold lists of categories by column, such as {{"job": ["clerk", "other"]}}.')
     return found
@@ -138,12 +138,13 @@ def settle_favourable(echo: Output, given: str | None, data: Dataset, target: st
             f"--favourable {given} contradicts the metric file, which says {stored} under [output]. Leave it out, or "
             "change the file."
         )
-    given = given or stored or None
-    if given is not None or not labels:
-        if given is not None:
-            Direction.of(given, labels or None, max(1, len(labels) - 1))  # raises for what is no class, or no end
-            echo(f"Favourable: '{given}', as named.", favourable=given)
+    given = given or stored
+    if given:
+        Direction.of(given, labels or None, max(1, len(labels) - 1))  # raises for what is no class, or no end
+        echo(f"Favourable: '{given}', as named.", favourable=given)
         return class_named(given, np.unique(data.y)) if labels else given
+    if not labels:
+        return None
     found, how = known_favourable(labels), "recognised by the word"
     if found is None:
         found, how = known_favourable(labels, target), f"by the name of the target, {target!r}"

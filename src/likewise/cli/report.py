@@ -55,16 +55,11 @@ class Page:
         """Texts of the page, and how it was made."""
         from likewise.cli.table_io import named
 
-        source = named(self.source.table)
-        made = _how_made(
-            {
-                "table": self.source.table,
-                **({} if self.model_name is None else {f"model {self.model_name}": file_of(self.model_name)}),
-                **({} if self.metric_file is None else {"metric file": self.metric_file}),
-                **({} if self.categories is None else {"categories": self.categories}),
-            },
-            model,
-        )
+        files: dict[str, Path | None] = {"table": self.source.table}
+        files |= {f"model {self.model_name}": file_of(self.model_name)} if self.model_name else {}
+        files |= {"metric file": self.metric_file} if self.metric_file else {}
+        files |= {"categories": self.categories} if self.categories else {}
+        source, made = named(self.source.table), _how_made(files, model)
         return {"title": self.title, "source": source, "date": self.date or "", "made": made}
 
     def of_other_system(self, echo: Output, model: Any, review: ReviewOptions) -> ReportData:
@@ -73,7 +68,7 @@ class Page:
 
         from likewise.cli.dataset import PeopleTable, resolve_range
         from likewise.metric_file import read_metric_file
-        from likewise.report.build import build_scores_report
+        from likewise.report.build import build_scores_report, shown_outcome
 
         if self.metric_file is None or self.target is not None:
             raise InvalidInputError(
@@ -87,22 +82,26 @@ class Page:
         if model is not None:
             asked, _ = source.load(echo, model)
             answers = np.asarray(answers_of(model, asked))
-            answers = answers[:, -1] if answers.ndim == 2 and answers.shape[1] == 2 else answers
         else:
             answers = people.scores(str(self.scores)).to_numpy()
         limits = resolve_range(file, self.output_range, self.metric_file)
-        shown = str(classes[-1]) if classes is not None and len(classes) == 2 else self.scores
+        favourable, shown = direction_of(self.favourable, model, file), self.outcome or self.scores or "the score"
+        if classes is not None and answers.ndim == 2 and len(classes) == 2:
+            known = favourable if str(favourable) in map(str, classes) else None
+            column, shown = shown_outcome(model, classes, self.outcome or known)
+            answers = answers[:, column]
         return build_scores_report(
             people.X.set_axis(people.named_rows),
             answers,
             file.metric,
-            outcome=self.outcome or shown or "the score",
+            outcome=shown,
+            model_name=self.model_name or "",
             output_range=limits,
             review=_review_of(echo, source, review, file.metric, limits, self.scores),
             model=model,
             asked=asked,
             domain=None if asked is None else file.domain_for(asked),
-            favourable=direction_of(self.favourable, model, file),
+            favourable=favourable,
             **self.words(model),
         )
 
@@ -162,7 +161,7 @@ def _origin_of(model: Any, X: pd.DataFrame) -> tuple[Any, bool | None]:
 
 
 @options.new_command()
-@reviews("--groups")
+@reviews
 @options.writes(default="report.html")
 @command
 @as_one(
@@ -205,9 +204,12 @@ def report(echo: Output, page: Page, review: ReviewOptions, to: Destination) -> 
     Example: likewise report model.skops loans.csv --target approved --out report.html
     """
     from likewise._optional import need
+    from likewise._writing import write_text
     from likewise.base import ConstrainedEstimator
 
     need("jinja2", "A report")  # before the measuring, which takes longest
+    from likewise.report import render
+
     name = page.model_name
     if len(page.paths) > 2 or (name is None and page.scores is None):
         raise InvalidInputError("Give a model and a table, or a table alone with --scores and --metric.")
@@ -216,7 +218,7 @@ def report(echo: Output, page: Page, review: ReviewOptions, to: Destination) -> 
     to.check(page.source.table, page.metric_file, file_of(name))
     model: Any = None if name is None else load_any_model(name, page.categories)
     measure = page.of_model if isinstance(model, ConstrainedEstimator) else page.of_other_system
-    write_page(measure(echo, model, review), to.path)
+    write_text(to.path, render(measure(echo, model, review)))
     echo(f"Wrote {to.out}", report_file=str(to.out))
     echo.finish(f"open {to.out} in a browser")
 
@@ -238,19 +240,11 @@ def _review_of(
 
 def write_report(model: Any, X: Any, y: Any, path: Path, **parameters: Any) -> None:
     """Measure a model on people with known outcomes, and write the page; `parameters` are those of `build_report`."""
+    from likewise._writing import write_text
+    from likewise.report import render
     from likewise.report.build import build_report
 
-    write_page(build_report(model, X, y, **parameters), path)
-
-
-def write_page(data: ReportData, path: Path) -> None:
-    """Write a page."""
-    from likewise._writing import atomic_write
-    from likewise.report import render
-
-    page = render(data)
-    with atomic_write(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_text(path, render(build_report(model, X, y, **parameters)))
 
 
 def _how_made(files: dict[str, Path | None], model: Any) -> tuple[tuple[str, str], ...]:

@@ -1,9 +1,9 @@
-"""The command that compares the files of denied and approved people: review, and audit --review."""
+"""The command that compares the files of denied and approved people: review."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,8 +57,7 @@ class ReviewOptions:
     @property
     def is_given(self) -> bool:
         """Whether a review was asked for."""
-        asked = (self.decisions, self.within, self.group_column)
-        return bool(self.directions or any(each is not None for each in asked))
+        return self != ReviewOptions(None, None, (), (), (), None)
 
     def check(self) -> None:
         """Raise if there is nothing to compare, or nothing to compare by."""
@@ -68,56 +67,49 @@ class ReviewOptions:
             raise InvalidInputError("Give --higher, --lower or --same, or --metric and --within.")
 
 
-def reviews(groups: str) -> Callable[..., Any]:
-    """Add the options of a review, passed to the function as one `review`; that of groups is called `groups`."""
-    several = "may be given several times."
-    return as_one(
-        ReviewOptions,
-        "review",
-        click.option("--decisions", help="Column with the decisions, of two values."),
-        click.option("--approved", help="The favourable decision; needed unless a known word says it."),
-        click.option("--higher", multiple=True, help=f"Column of which more is better; {several}"),
-        click.option("--lower", multiple=True, help=f"Column of which less is better; {several}"),
-        click.option("--same", multiple=True, help=f"Column in which only equal values compare; {several}"),
-        click.option(
-            "--within",
-            type=float,
-            help="Largest distance of a comparator: percentage points, or in the unit of other scores; needs --metric.",
-        ),
-        click.option(
-            groups,
-            "group_column",
-            help="Column of groups, such as sex: also counts denied women beside approved men.",
-        ),
-    )
+reviews = as_one(
+    ReviewOptions,
+    "review",
+    click.option("--decisions", help="Column with the decisions, of two values."),
+    click.option("--approved", help="The favourable decision; needed unless a known word says it."),
+    click.option("--higher", multiple=True, help="Column of which more is better; may be given several times."),
+    click.option("--lower", multiple=True, help="Column of which less is better; may be given several times."),
+    click.option("--same", multiple=True, help="Column in which only equals compare; may be given several times."),
+    click.option(
+        "--within",
+        type=float,
+        help="Largest distance of a comparator: percentage points, or in the unit of other scores; needs --metric.",
+    ),
+    click.option(
+        "--groups",
+        "group_column",
+        help="Column of groups, such as sex: also counts denied women beside approved men.",
+    ),
+)
+"""Add the options of a review, passed to the function as one `review`."""
 
 
 @options.new_command("review")
-@reviews("--groups")
+@reviews
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, to order comparators and for --within.")
 @click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many files to list.")
 @click.option("--comparators", type=click.IntRange(1), help="Most comparators to write for each file; by default all.")
 @options.writes("Write all files with their comparators as CSV.")
 @command
 @as_one(PeopleSource, "source", click.argument("table", type=options.TABLE), options.id_column, options.reads_table)
-def review_command(echo: Output, **given: Any) -> None:
-    """Find denied people for whom an approved person is no better qualified; the same as audit --review.
-
-    Example: likewise review loans.csv --decisions approved --higher income --lower debt --id id --out review.csv
-    """
-    compare_files(echo, **given)
-
-
-def compare_files(
+def review_command(
     echo: Output,
     source: PeopleSource,
     review: ReviewOptions,
     metric_file: Path | None,
     worst: int,
+    comparators: int | None,
     to: Destination,
-    comparators: int | None = None,
 ) -> None:
-    """Review the files of a table, and print what was found."""
+    """Find denied people for whom an approved person is no better qualified.
+
+    Example: likewise review loans.csv --decisions approved --higher income --lower debt --id id --out review.csv
+    """
     from likewise.metric_file import read_metric_file
     from likewise.pairs.model_outputs import OutputLabels
 

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from likewise.decisions.costs import DecisionCosts
     from likewise.decisions.round_record import RoundRecord
 
-_key_file = click.option(
-    "--key-file", type=options.FILE, help="Secret key, 16 bytes or more; whoever has it can predict the decisions."
-)
 _NEAR = 0.05  # distance of the pairs that are counted beside a round of decisions
 
 
@@ -34,13 +31,6 @@ _NEAR = 0.05  # distance of the pairs that are counted beside a round of decisio
 @click.argument("table", type=options.FILE)
 @options.writes("Parquet or CSV; - is standard output.", default="scores.parquet")
 @click.option("--intervals", is_flag=True, help="Add intervals of the exact scores and certified distances.")
-@click.option(
-    "--decide",
-    is_flag=True,
-    help="Add a decision, drawn from the probabilities by a secret key and the row; needs --key-file. An edited row is "
-    "a new draw: decide once per person.",
-)
-@_key_file
 @command
 @options.scores_in_batches("scores")
 def score(
@@ -49,8 +39,6 @@ def score(
     table: Path,
     to: Destination,
     intervals: bool,
-    decide: bool,
-    key_file: Path | None,
     batching: Batching,
 ) -> None:
     """Score the people in a table of any size. An interrupted run can be resumed by the same command.
@@ -67,13 +55,10 @@ def score(
     echo.to_stderr = is_standard(out)
     if echo.to_stderr and echo.as_json:
         raise InvalidInputError("--json and --out - cannot both write to standard output. Give a file as --out.")
-    if decide != (key_file is not None):
-        raise InvalidInputError("--decide and --key-file go together: decisions are drawn with a secret key.")
-    key = read_key(key_file) if key_file else None
     load_model(model)  # refuse a bad file before any work
     if not is_standard(out):
-        to.check(model, table, key_file)
-    job = ScoringJob(model.read_bytes(), intervals, key)
+        to.check(model, table)
+    job = ScoringJob(model.read_bytes(), intervals)
     with _standard_streams(table, out) as (source, target):
         n = score_file(job, source, target, **vars(batching), verbose=not echo.as_json, note=echo.note)
     written = "" if echo.to_stderr else f"\nWrote {out}"
@@ -83,10 +68,7 @@ def score(
 
 def read_key(path: Path) -> bytes:
     """Read the secret key for decisions."""
-    try:
-        key = path.read_bytes()
-    except OSError as error:
-        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+    key = path.read_bytes()
     if len(key) < 16:
         raise FileError(f"{path} must hold a secret of at least 16 bytes; it has {len(key)}. Try: openssl rand 32.")
     return key
@@ -127,7 +109,9 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 @click.argument("model", type=options.FILE, required=False)
 @click.argument("table", type=options.FILE, required=False)
 @click.option("--round", "round_name", help="Name of the round, such as 2026-11-17: everybody in it shares one draw.")
-@_key_file
+@click.option(
+    "--key-file", type=options.FILE, help="Secret key, 16 bytes or more; whoever has it can predict the decisions."
+)
 @options.has_band()
 @options.writes("CSV or Parquet; the record of the round is written beside it.", default="decisions.csv")
 @click.option("--commit", is_flag=True, help="Print the commitments to publish before the round, and decide nothing.")
@@ -147,8 +131,9 @@ def decide(
     key_file: Path | None,
     earlier: Path | None,
     commit: bool,
+    band: Band,
+    to: Destination,
     batching: Batching,
-    **chosen: Any,
 ) -> None:
     """Decide by one draw for everybody in a round, so that similar people seldom get different decisions.
 
@@ -163,39 +148,11 @@ def decide(
     if round_name is None or key_file is None:
         raise InvalidInputError("--round and --key-file are needed: the draw follows from the key and the round.")
     if commit:
-        _commit(echo, round_name, key_file)
+        _commit(echo, round_name, read_key(key_file))
         return
     if model is None or table is None:
         raise InvalidInputError("MODEL and TABLE are needed to decide; without them use --commit or --verify.")
-    _decide(echo, model, table, round_name, key_file, batching, **chosen)
 
-
-def _commit(echo: Output, round_name: str, key_file: Path) -> None:
-    from likewise._shared_draw import SharedDraw, key_commitment
-
-    key = read_key(key_file)
-    draw = SharedDraw.from_key(key, round_name)
-    echo(
-        f"Round:               {round_name}\nCommitment of key:   {key_commitment(key)}\n"
-        f"Commitment of draw:  {draw.commitment}\nPublish these before the round.",
-        round=round_name,
-        key_commitment=key_commitment(key),
-        draw_commitment=draw.commitment,
-    )
-    echo.finish()
-
-
-def _decide(
-    echo: Output,
-    model: Path,
-    table: Path,
-    round_name: str,
-    key_file: Path,
-    batching: Batching,
-    *,
-    band: Band,
-    to: Destination,
-) -> None:
     from likewise._shared_draw import SharedDraw
     from likewise.cli.batch_scoring import ScoringJob, columns_kept, score_file
     from likewise.cli.decision_files import costs_beside_threshold, record_of, write_record
@@ -231,6 +188,20 @@ def _decide(
         record_file=str(record_of(out)),
     )
     echo.finish(next_command("decide", model, table, "--verify", out))
+
+
+def _commit(echo: Output, round_name: str, key: bytes) -> None:
+    from likewise._shared_draw import SharedDraw, key_commitment
+
+    commitment, of_draw = key_commitment(key), SharedDraw.from_key(key, round_name).commitment
+    echo(
+        f"Round:               {round_name}\nCommitment of key:   {commitment}\n"
+        f"Commitment of draw:  {of_draw}\nPublish these before the round.",
+        round=round_name,
+        key_commitment=commitment,
+        draw_commitment=of_draw,
+    )
+    echo.finish()
 
 
 def _with_band(echo: Output, model: Any, band: Band) -> Any:

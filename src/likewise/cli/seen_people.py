@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -68,53 +68,44 @@ class MadeAgain:
     def __call__(self, X: pd.DataFrame, y: npt.NDArray[Any]) -> TableMetric:
         """The metric of these people, made as the file says; all weights are 0 where none can be made."""
         from likewise.cli.training import reveal_model
+        from likewise.design.frontier import design_metric
 
         file, made = self.file, {**self.file.made_with}
         old, rounded, kind = file.metric, made.pop("rounded", False), made.pop("model", None)
+        protected = [name for name in file.protected if name in X.columns]
         shapes = GivenShapes.of(old, X, {})
         blank = {name: X[name].astype(float).mask(X[name].isin([*codes])) for name, codes in old.special.items()}
         people = shapes.applied_to(X.assign(**blank))
         try:
             if kind is None:
-                metric = self._designed(people, y, shapes, made)
+                choice = {name: made.pop(name) for name in _CHOICE if name in made}
+                frontier = design_metric(
+                    people,
+                    y,
+                    protected=protected,
+                    categorical=[name for name in old.categorical if name in X.columns],
+                    groups=shapes.groups,
+                    distances=shapes.distances,
+                    output_range=file.output_range,
+                    task="classification" if file.output_range is None else "regression",
+                    references=False,
+                    **made,
+                )
+                metric: Any = (frontier.at(**choice) if choice else frontier.best()).metric
             else:
                 found = reveal_model(people, y, kind, int(made["seed"]), output_range=file.output_range, shapes=shapes)
-                metric = found.metric.reweighted(dict.fromkeys(self._named(file.protected, X), 0.0))
+                metric = found.metric.reweighted(dict.fromkeys(protected, 0.0))
         except LikewiseError:  # as of outcomes that no column tells: a constant is what is left
             return old.reweighted(dict.fromkeys(old.columns, 0.0))
         worth = {name: metric.missing.get(name) or 1.0 for name in old.special if name in metric.numeric}
         special = {name: dict.fromkeys(old.special[name], weight) for name, weight in worth.items()}
         metric = metric.with_params(order=shapes.order, special=special)
-        return (metric.rounded() if rounded else metric).scaled(file.scaled_by)
+        metric = metric.without_negligible(people).rounded() if rounded else metric
+        return metric.scaled(file.scaled_by)  # type: ignore[no-any-return]
 
     def scaled(self, factor: float) -> MadeAgain:
         """The same for the metric scaled."""
         return MadeAgain(self.file.scaled(factor))
-
-    def _designed(self, X: pd.DataFrame, y: npt.NDArray[Any], shapes: GivenShapes, made: dict[str, Any]) -> TableMetric:
-        from likewise.design.frontier import design_metric
-
-        choice = {name: made.pop(name) for name in _CHOICE if name in made}
-        file = self.file
-        frontier = design_metric(
-            X,
-            y,
-            protected=self._named(file.protected, X),
-            categorical=self._named(file.metric.categorical, X),
-            groups=shapes.groups,
-            distances=shapes.distances,
-            output_range=file.output_range,
-            task="classification" if file.output_range is None else "regression",
-            references=False,
-            **made,
-        )
-        point = frontier.at(**choice) if "mean_distance" in choice else frontier.best(**choice)
-        metric: Any = point.metric
-        return metric  # type: ignore[no-any-return]
-
-    @staticmethod
-    def _named(names: Iterable[Any], X: pd.DataFrame) -> list[Any]:
-        return [name for name in names if name in X.columns]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +18,7 @@ from likewise.exceptions import FileError, InvalidInputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from likewise.cli.category_shapes import GivenShapes
     from likewise.cli.dataset import Dataset, Range, Task
     from likewise.metric_file import MetricFile
     from likewise.metrics.table import TableMetric
@@ -116,8 +117,7 @@ class PeopleSource:
                 f"--scores beside a model must be one number per person; {self.scores!r} has blanks or text, or the "
                 "model answers with labels or several classes. Leave --scores out."
             )
-        found_digits = [re.search(r"[.,](\d+)$", str(value)) for value in scores.tolist()]
-        digits = [0 if each is None else len(each[1]) for each in found_digits]
+        digits = scores.astype(str).str.extract(r"[.,](\d+)$", expand=False).str.len().fillna(0)
         step = 10.0 ** -float(np.quantile(digits, 0.95, method="lower"))  # a few may be sums, with more digits
         tolerance = step / 2 + 1e-6 * max(1.0, float(np.abs(given.values).max()))
         gaps = np.abs(found - given.values)
@@ -212,13 +212,8 @@ class DatasetSource:
         }
         data = replace(data, X=X, output_range=limits, unseen=unseen, favourable=file.favourable)
         weighty = X.drop(columns=[name for name in file.metric.hidden if name in X and name not in file.protected])
-        note_telling(
-            *(weighty, data.y, note),
-            classify=data.is_classification,
-            target=self.target,
-            protected=file.protected,
-            cure=f"Give {{}} the weight 0 in {self.metric_file}, or take it out.",
-        )
+        cure = f"Give {{}} the weight 0 in {self.metric_file}, or take it out."
+        note_telling(replace(data, X=weighty), self.target, file.protected, note, cure)
         return data, file.metric.with_params(**kept)
 
 
@@ -288,26 +283,34 @@ class DesignSource:
         """The table, without the target."""
         return PeopleSource(self.table, self.id_column, self.dialect, self.categorical, self.drop)
 
-    def load(self, echo: Output) -> Dataset:
-        """Read people, outcomes and, for a regression, the output range."""
-        from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
+    def load(
+        self, echo: Output, *, scores: str | None = None, orders: Mapping[str, Sequence[str]] = MappingProxyType({})
+    ) -> Dataset:
+        """Read people and outcomes, or else a column of scores, and the range of a regression."""
+        from likewise.cli.dataset import drop_empty_columns, range_for_metric, range_of_scores, read_dataset
 
-        data = read_dataset(self.people, str(self.target), echo.note, task=self.task)
-        limits = range_for_metric(data, self.output_range)
-        return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=limits)
+        task = self.task if scores is None else "regression"
+        data = read_dataset(self.people, scores or str(self.target), echo.note, task=task, orders=orders)
+        find_range = range_for_metric if scores is None else range_of_scores
+        return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=find_range(data, self.output_range))
+
+    def described(self, echo: Output, X: pd.DataFrame, shapes: GivenShapes, named: Sequence[str]) -> pd.DataFrame:
+        """People with the shapes of categories; without columns of names, but for those `named` somewhere."""
+        from likewise.cli.dataset import drop_names
+        from likewise.cli.doubtful import note_doubtful
+        from likewise.inspection.baselines import categorical_columns
+
+        X, named = shapes.applied_to(X), (*self.categorical, *shapes.columns, *named)
+        X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
+        note_doubtful(X, echo.note)
+        return X
 
     def note_telling(self, echo: Output, data: Dataset, protected: Sequence[str], out: Path) -> None:
         """Name columns that tell the outcome or what is protected, and the command that leaves them out."""
         from likewise.cli.doubtful import note_telling
         from likewise.io import unused_path
 
-        leaks = note_telling(
-            *(data.X, data.y, echo.note),
-            classify=data.is_classification,
-            target=str(self.target),
-            protected=protected,
-            cure="Without it: --drop {}.",
-        )
+        leaks = note_telling(data, str(self.target), protected, echo.note, "Without it: --drop {}.")
         if leaks:
             drops = [word for name in leaks for word in ("--drop", name)]
             other = unused_path(out.with_name(f"{out.stem}-2{out.suffix}"))

@@ -88,12 +88,16 @@ def read_table(
             table = pd.read_parquet(path)
         else:
             content = _standard_input() if is_standard(path) else None
-            note_repeated(header_of(_source(path, content), dialect), note)
-            names = [str(name) for name in pd.read_csv(_source(path, content), nrows=0, **dialect.options).columns]
+
+            def source() -> Any:
+                return path if content is None else io.BytesIO(content)
+
+            note_repeated(header_of(source(), dialect), note)
+            names = [str(name) for name in pd.read_csv(source(), nrows=0, **dialect.options).columns]
             texts = as_text(names) if callable(as_text) else as_text
-            table = pd.read_csv(_source(path, content), **_options(dialect, names, texts))
+            table = pd.read_csv(source(), **_options(dialect, names, texts))
             if padded:
-                table = _with_leading_zeros(table, lambda: _source(path, content), dialect)
+                table = _with_leading_zeros(table, source, dialect)
     table = without_words(table, dialect)
     table.columns = pd.Index([str(name) for name in table.columns])
     repeated = table.columns[table.columns.duplicated()]
@@ -190,10 +194,6 @@ def _standard_input() -> bytes:
     if __name__ not in kept:
         kept[__name__] = sys.stdin.buffer.read()
     return bytes(kept[__name__])
-
-
-def _source(path: str | Path, content: bytes | None) -> Any:
-    return path if content is None else io.BytesIO(content)
 
 
 _MAX_LEVELS = 3

@@ -18,11 +18,12 @@ from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._parallel import threads_for
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
-from likewise.cli.category_shapes import GivenShapes
+from likewise.cli.category_shapes import NO_SHAPES, GivenShapes
 from likewise.cli.dataset import Dataset, Range
 from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.inspection.baselines import MODELS, categorical_columns, table_model
 from likewise.io import load_inner
+from likewise.kernel.columns import is_numeric
 from likewise.metrics.table import TableMetric
 from likewise.metrics.units import number
 from likewise.metrics.weighted_lp import WeightedLp
@@ -49,7 +50,6 @@ class Revealed:
 
     metric: TableMetric
     how: str
-    model: Any
     exact: bool
     not_forced: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -61,16 +61,15 @@ def reveal_model(
     y: npt.NDArray[Any],
     kind: str,
     seed: int,
-    units: dict[str, str] | None = None,
     *,
     output_range: Range | None = None,
-    shapes: GivenShapes | None = None,
+    shapes: GivenShapes = NO_SHAPES,
 ) -> Revealed:
     """Train a model of a kind and read off its minimal metric: exactly, or on the people in `X`.
 
     An `output_range` makes it a regression, whose weights are shares of the range.
     """
-    given = _parameters(shapes)
+    given: dict[str, Any] = {"groups": shapes.groups or None, "distances": shapes.distances or None}
     kind = _kind_for(kind, regression=output_range is not None)
     model = table_model(X, kind, "classification" if output_range is None else "regression")
     seeds = {name: seed for name in model.get_params() if name.endswith("random_state")}
@@ -79,7 +78,7 @@ def reveal_model(
     try:
         exact: Any = minimal_metric(model, X, output_range=output_range, **given)
         how = f"Revealed exactly from a {kind} model: no smaller distance fits it."
-        return Revealed(exact.with_params(units=units), how, model, exact=True)
+        return Revealed(exact, how, exact=True)
     except UnprovableError:
         some, of = _distinct_people(X, _MOST_PEOPLE)
         asked = f"{MAX_EXCHANGED:,} of them" if len(some) > MAX_EXCHANGED else "people"
@@ -90,36 +89,29 @@ def reveal_model(
             f"Revealed from a {kind} model: no smaller distance fits all pairs of {of} of the table, and "
             f"{asked} with one column exchanged. For other people it is an estimate."
         )
-    return _estimated(found, X, how, model, units)
+    return _estimated(found, X, how)
 
 
 def reveal_scores(
-    X: pd.DataFrame, scores: npt.NDArray[Any], output_range: Range | None, shapes: GivenShapes | None = None
+    X: pd.DataFrame, scores: npt.NDArray[Any], output_range: Range | None, shapes: GivenShapes = NO_SHAPES
 ) -> Revealed:
     """The minimal metric of given scores, on the people in `X`."""
     _check_equal_people(X, scores)
-    given = _parameters(shapes)
-    some, of = _distinct_people(X, MOST_COMPARED if given.get("distances") else _MOST_SCORED)
+    some, of = _distinct_people(X, MOST_COMPARED if shapes.distances else _MOST_SCORED)
     found = estimate_minimal_metric(
         None,
         some,
         predictions=pd.Series(scores, index=X.index).loc[some.index].to_numpy(dtype=np.float64),
         categorical=categorical_columns(X),
         output_range=output_range,
-        **given,
+        groups=shapes.groups or None,
+        distances=shapes.distances or None,
     )
     how = (
         f"Revealed from scores: no smaller distance fits all pairs of {of} of the table. For other people it is an "
         "estimate, and weights that these people do not force are not known."
     )
-    return _estimated(found, X, how, None, None)
-
-
-def _parameters(shapes: GivenShapes | None) -> dict[str, Any]:
-    """Groups and distances for `estimate_minimal_metric`; the dtypes of the people have the orders."""
-    if shapes is None or not (shapes.groups or shapes.distances):
-        return {}
-    return {"groups": shapes.groups, "distances": shapes.distances}
+    return _estimated(found, X, how)
 
 
 def _check_equal_people(X: pd.DataFrame, scores: npt.NDArray[Any]) -> None:
@@ -145,13 +137,13 @@ def _distinct_people(X: pd.DataFrame, max_people: int) -> tuple[pd.DataFrame, st
     return some, f"{len(some):,}{of} distinct people"
 
 
-def _estimated(found: MetricEstimate, X: pd.DataFrame, how: str, model: Any, units: dict[str, str] | None) -> Revealed:
+def _estimated(found: MetricEstimate, X: pd.DataFrame, how: str) -> Revealed:
     metric: Any = found.metric
     if isinstance(metric, WeightedLp):
         metric = TableMetric(dict(zip(metric.columns, metric.weights.tolist(), strict=True)))
     if X[list(metric.numeric)].isna().any(axis=None):  # other columns may have blanks too: the most cautious weight
         metric = metric.with_params(missing=dict.fromkeys(metric.numeric, 1.0) | dict(metric.missing))
-    return Revealed(metric.with_params(units=units), how, model, False, found.not_forced, found.notes, found.weights)
+    return Revealed(metric, how, False, found.not_forced, found.notes, found.weights)
 
 
 def _kind_for(kind: str, *, regression: bool) -> str:
@@ -207,15 +199,6 @@ def build_unconstrained(data: Dataset, metric: TableMetric, name: str, inner: An
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class FitResult:
-    """A fitted model and its scores on held-out people (None if there were too few)."""
-
-    model: Any
-    scores: pd.DataFrame | None
-    measured_on: str
-
-
 def parts_of(data: Dataset, share: float) -> tuple[IntArray, IntArray] | None:
     """Positions to train and to measure on: a `share`, or those kept apart; None if there are too few people."""
     parts = hold_out(data.y, share, classify=data.is_classification)
@@ -224,10 +207,11 @@ def parts_of(data: Dataset, share: float) -> tuple[IntArray, IntArray] | None:
 
 def fit_and_measure(
     estimator: Any, others: dict[str, Any], data: Dataset, parts: tuple[IntArray, IntArray] | None
-) -> FitResult:
+) -> tuple[Any, pd.DataFrame | None, str]:
     """Fit an estimator to all people; measure a clone and others, fitted to some people, on the rest.
 
-    The clone is within the metric made again from those whom it is fitted to, if that can be.
+    Returns the fitted model, the scores, None if there were too few people, and on whom they were measured. The clone
+    is within the metric made again from those whom it is fitted to, if that can be.
     """
     X, y = data.X, data.y
     scores, measured_on = None, f"Nobody was held out of the {len(y):,} people, so nothing was measured."
@@ -247,7 +231,7 @@ def fit_and_measure(
             f"Measured on {len(test):,} held-out people, by a model trained on the other {len(train):,}{within}. "
             f"{whose}The saved model is trained on all {len(y):,}."
         )
-    return FitResult(estimator.fit(X, y), scores, measured_on)
+    return estimator.fit(X, y), scores, measured_on
 
 
 def _is_given(model: Any) -> bool:
@@ -300,22 +284,15 @@ def is_no_better_than_constant(scores: pd.DataFrame) -> bool:
     return bool(error[GUARANTEED] >= error[CONSTANT])
 
 
-def noise_widths(model: Any, X: pd.DataFrame) -> pd.DataFrame | None:
-    """Per numeric column with a weight: its range, and ``noise``, within which 19 of 20 draws lie.
-
-    None for a model without noise.
-    """
-    noise = getattr(model, "noise_", None)
-    if noise is None:
-        return None
-    draws = noise.sample(_NOISE_DRAWS, np.random.default_rng(0))
-    widths = np.quantile(np.abs(draws), _NOISE_SHARE, axis=0)
-    names = noise.names or model.encoder_.names
-    rows = [
-        (name, float(X[name].min()), float(X[name].max()), float(width))
-        for name, width in zip(names, widths, strict=True)
-        if width > 0 and pd.api.types.is_numeric_dtype(X[name].dtype)
-    ]
+def noise_widths(model: Any, X: pd.DataFrame) -> pd.DataFrame:
+    """Per numeric column with a weight: its range, and ``noise``, within which 19 of 20 draws lie."""
+    rows, noise = [], getattr(model, "noise_", None)
+    if noise is not None:
+        draws = noise.sample(_NOISE_DRAWS, np.random.default_rng(0))
+        widths = np.quantile(np.abs(draws), _NOISE_SHARE, axis=0)
+        for name, width in zip(noise.names or model.encoder_.names, widths, strict=True):
+            if width > 0 and is_numeric(X[name]):
+                rows.append((name, float(X[name].min()), float(X[name].max()), float(width)))
     return pd.DataFrame(rows, columns=["column", "lowest", "highest", "noise"])
 
 

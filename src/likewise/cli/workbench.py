@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import webbrowser
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import click
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, next_command
 from likewise.cli.models import class_named, load_any_model
-from likewise.cli.sources import DatasetSource, DesignSource, PeopleSource, makes_metric
+from likewise.cli.sources import DatasetSource, DesignSource, PeopleSource, categories, makes_metric
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ _DEMO_TABLE, _DEMO_TARGET = Path("mortgages.csv"), "decision"
 )
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file to start from.")
 @click.option(
-    "--model", "model_file", type=options.FILE, help="Model in use: a likewise model, or one of scikit-learn."
+    "--model", "model_file", type=options.FILE, help="Model in use: of likewise, scikit-learn, a booster, or ONNX."
 )
+@categories
 @click.option("--scores", help="Or a column of the table with the scores of a model in use.")
 @click.option("--outcome", help="Class whose probability is shown; by default a known word, or the last.")
 @click.option("--state", type=options.FILE, help="File of the session; by default the table, but .likewise.json.")
@@ -55,6 +57,7 @@ def workbench(
     protected: tuple[str, ...],
     metric_file: Path | None,
     model_file: Path | None,
+    categories: Path | None,
     scores: str | None,
     outcome: str | None,
     state: Path | None,
@@ -92,7 +95,9 @@ def workbench(
         raise InvalidInputError(f"--outcome is for a classification; {problem.target!r} is a regression.")
     shown = class_named(outcome, np.unique(problem.y), "--outcome")
     problem = replace(problem, units={**problem.units, **units}, outcome=shown)
-    problem = _with_scores(echo, problem, source, model_file, scores)
+    model: Any = None if model_file is None else load_any_model(str(model_file), categories)
+    problem = _with_scores(echo, problem, source, model, scores)
+    problem = problem if model_file is None else replace(problem, scores_title=model_file.name)
     serve(
         echo,
         problem,
@@ -224,41 +229,34 @@ def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:
     words = {name: next_command(name) for name in ("enforce", "report", "audit", "verify-card")}
 
     def line(name: str, *more: object) -> str:
-        import shlex
-
-        start, _, carried = words[name].partition(f"likewise {name}")
-        return f"{start}likewise {name} {shlex.join(map(str, more))}{carried}"
+        start = f"likewise {name}"
+        return words[name].replace(start, f"{start} {shlex.join(map(str, more))}", 1)
 
     return problem, Tools(reveal, train, line, lambda columns: origin_of(problem.X, columns), str(table))
 
 
-def _with_scores(
-    echo: Output, problem: Problem, source: DesignSource, model_file: Path | None, scores: str | None
-) -> Problem:
+def _with_scores(echo: Output, problem: Problem, source: DesignSource, model: Any, scores: str | None) -> Problem:
     """The problem with the scores of a model in use, from a column or a model file."""
     import numpy as np
-    import pandas as pd
 
     from likewise.ask import answers
-    from likewise.cli.table_io import read_table
+    from likewise.cli.dataset import PeopleTable
 
     table = source.table
     if scores is not None:
-        column = read_table(table, source.dialect, echo.note)[scores]
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+        numbers = PeopleTable.read(source.people, None, echo.note).scores(scores).to_numpy(dtype=np.float64)
         low, high = problem.output_range or (0.0, 1.0)
         wrong = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
         if len(wrong):
             raise FileError(
                 f"{table}: scores must be numbers from {low:g} to {high:g}; row {wrong[0] + 1} of {scores!r} has "
-                f"{str(column.iloc[wrong[0]])!r}."
+                f"{numbers[wrong[0]]:g}."
             )
         if problem.task == "classification" and len(np.unique(problem.y)) != 2:
             raise InvalidInputError("--scores is for two classes or a regression. Give --model for several classes.")
         return replace(problem, scores=numbers, scores_title=f"scores in {scores}")
-    if model_file is None:
+    if model is None:
         return problem
-    model = load_any_model(str(model_file))
     taken = PeopleSource(table, source.id_column, source.dialect, source.categorical, (*source.drop, problem.target))
     people, _ = taken.load(echo, model)
     if problem.task == "regression":
@@ -267,5 +265,5 @@ def _with_scores(
     else:
         outputs = answers(model, people, "predict_proba").astype(np.float64)
         if list(map(str, model.classes_)) != list(map(str, np.unique(problem.y))):
-            raise InvalidInputError(f"{model_file} must have the classes of the table; it has {list(model.classes_)}.")
-    return replace(problem, scores=outputs, scores_title=model_file.name)
+            raise InvalidInputError(f"--model must have the classes of the table; it has {list(model.classes_)}.")
+    return replace(problem, scores=outputs)

@@ -17,24 +17,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from likewise._favourable import column_of, given_or_stored, is_label, the_favourable
+from likewise._fit_validation import TrainingData
 from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._inner_estimator import (
     WrappedScorer,
-    WrapsEstimator,
+    WrapsClassifier,
     fit_weighted,
     inner_classifier,
     inner_for,
-    metric_of,
 )
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._validation import NONE, Rule, check_numbers, positive, short_repr
 from likewise.additive.scorecard_mixin import ScorecardMixin
-from likewise.base import METRIC, ConstrainedClassifier
+from likewise.base import ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
 from likewise.kernel import rules
 from likewise.kernel.bounds import CAP, ROUNDING, Bound, round_down
@@ -42,7 +41,6 @@ from likewise.kernel.certificate import Estimate
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
-from likewise.metrics.base import Metric
 
 
 def chance_above(score: FloatArray, threshold: float | FloatArray, width: float) -> FloatArray:
@@ -127,7 +125,7 @@ class ThresholdScorer(WrappedScorer):
         return chances[:, ::-1] if self.column == 0 and not self.has_grades else chances
 
 
-class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
+class ThresholdDecision(WrapsClassifier):
     """Decisions by a threshold, with a guarantee: the cut-off is drawn from a band, once per round.
 
     Everybody in a round is compared with one cut-off, drawn from ``[threshold - width / 2, threshold + width / 2]``.
@@ -180,7 +178,6 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     rules: ClassVar[dict[str, Rule]] = {"width": positive(below=1.0) | Rule("1", lambda width: is_label(width, 1.0))}
 
     scorer_: ThresholdScorer
-    estimator_: ConstrainedClassifier
 
     def __init__(
         self,
@@ -240,35 +237,19 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
             )
         return width
 
-    @property
-    def metric(self) -> Metric | None:  # type: ignore[override]
-        """That of the inner estimator."""
-        return metric_of(self.estimator)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
-    def with_metric(self, metric: Metric) -> Self:
-        """Return an unfitted copy whose scores are within another metric."""
-        return clone(self).set_params(estimator=inner_for(self.estimator, metric))  # type: ignore[no-any-return]
-
-    def _metric_to_enforce(self) -> Metric | None:
-        inner = inner_classifier(self.estimator)
-        METRIC.check("metric of the estimator", inner.metric)
-        return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner._metric_to_enforce()
-
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
-    ) -> ThresholdScorer:
+    def learn(self, data: TrainingData, metric: BoundMetric) -> ThresholdScorer:
         """Fit the inner model, unless it is frozen, and put the threshold behind it."""
         inner = inner_classifier(self.estimator)
         _check_two(self.classes_)
         if not isinstance(self.estimator, FrozenEstimator):
             with suppress_guarantee_warnings():
-                unfitted, table = inner_for(self.estimator, metric.description), people.named_table()
-                inner = fit_weighted(unfitted, table, y, self._inner_weights(weights))
+                unfitted, table = inner_for(self.estimator, metric.description), data.people.named_table()
+                inner = fit_weighted(unfitted, table, data.y, self._inner_data(data).weights)
         return self._scorer(inner)
 
     def _scorer(self, inner: ConstrainedClassifier) -> ThresholdScorer:
@@ -322,10 +303,6 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         """The classes or grades, the least favourable first."""
         _ = self.guarantee_  # raises if not fitted
         return self.classes_[::-1] if self.grades is None and self.scorer_.column == 0 else self.classes_
-
-    def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        return np.asarray(inner_classifier(self.estimator).classes_ if frozen else np.unique(y))
 
     def notice(self, X: Any, *, policy: Any = None, n: int = 4) -> list[Any]:
         """Notices to people (`AdditiveClassifier.notice`): the change asked for crosses the band, without a draw.

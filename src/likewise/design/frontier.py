@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import nnls
 from sklearn.utils.multiclass import type_of_target
 
 from likewise._fit_validation import check_outcomes
@@ -16,11 +17,12 @@ from likewise._frozen import Frozen
 from likewise._guarantee_warnings import warn_vacuous
 from likewise._parallel import run_in_threads, single_threaded_blas
 from likewise._progress import progress_bar
-from likewise._validation import BOOL, LIMITS, NONE, THREADS, check_count, check_names, one_of
+from likewise._typing import FloatArray
+from likewise._validation import BOOL, LIMITS, NONE, THREADS, check_count, check_names, one_of, short_repr
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 from likewise.design.joint import Solution
 from likewise.design.problem import DesignProblem, read_bounds, widest_metric
-from likewise.design.references import Reference, measure_references
+from likewise.design.references import CONSTANT, Reference, measure_references
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
@@ -29,6 +31,11 @@ from likewise.reveal.empirical import read_people
 _FIRST, _LAST = 0.6, 3e-5  # of the price at which all free weights are 0
 _TOLERANCE = 1e-9  # of the objective of everybody
 _HELD_OUT_TOLERANCE = 1e-5  # of the mean loss, far below its standard error
+_PAIRS = 20_000  # whose distances say what share of pairs a metric binds
+_LEAST_BOUND = 0.1  # share of pairs below which a metric says next to nothing
+
+
+_MIXED = ("mean_distance", "loss", "standard_error", "training_objective", "price")  # between two points, on the line
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +51,13 @@ class FrontierPoint(Frozen):
         Of people held out: Brier score, or squared error.
     standard_error : float
         Of the loss.
+    kept : float
+        Share of the best skill of the frontier that this metric keeps. The skill is ``1 - loss / loss of a constant``,
+        and losses are smoothed along the frontier. NaN if no metric has any.
+    kept_error : float
+        Standard error of `kept`, over the people held out; the models are taken as given.
+    bound_share : float
+        Share of pairs of people at a distance below 1: of others, a guarantee says nothing.
     training_objective : float
         Loss that is minimised (log loss, or squared error in units of the range) and roughness, on everybody.
     price : float
@@ -54,17 +68,84 @@ class FrontierPoint(Frozen):
     mean_distance: float
     loss: float
     standard_error: float
+    kept: float
+    kept_error: float
+    bound_share: float
     training_objective: float
     price: float
     _fit: Callable[[Metric], Any] = field(repr=False)
+    _pair_distances: FloatArray = field(repr=False)
 
     @cached_property
     def card(self) -> Any:
         """`AdditiveClassifier` or `AdditiveRegressor` within `metric`, fitted to everybody on first access."""
         return self._fit(self.metric)
 
+    @property
+    def binds_little(self) -> bool:
+        """Whether fewer than one pair of people in ten is closer than 1."""
+        return self.bound_share < _LEAST_BOUND
+
     def __repr__(self) -> str:
         return f"<FrontierPoint: mean distance {self.mean_distance:.3g}, loss {self.loss:.4g}>"
+
+
+@dataclass(frozen=True, eq=False)
+class SkillCurve(Frozen):
+    """What the points of a frontier gain over a constant on held-out people, smoothed, and the share of it they keep.
+
+    Smoothed gains rise with the mean distance, ever more slowly, from 0 where it is 0: those are fitted to the measured
+    ones by least squares. All losses are of the same people, and what they have in common drops out of errors.
+
+    Attributes
+    ----------
+    gains : ndarray of shape (n_points,)
+        Smoothed.
+    covariance : ndarray of shape (n_points, n_points)
+        Of these gains, over the people.
+    """
+
+    gains: FloatArray
+    covariance: FloatArray
+
+    @classmethod
+    def of(cls, distances: FloatArray, losses: FloatArray, shares: FloatArray) -> SkillCurve:
+        """From mean distances, losses of each person (of a constant first), and what people count, in shares."""
+        each = losses[0] - losses[1:]
+        gains = each @ shares
+        bends: FloatArray = np.minimum(distances[:, None], distances) / distances  # sums of these are all such curves
+        active = bends[:, nnls(bends, gains)[0] > 0]
+        smoother = active @ np.linalg.pinv(active)
+        centred = (each - gains[:, None]) * shares
+        return cls(smoother @ gains, smoother @ (centred @ centred.T) @ smoother.T)
+
+    @property
+    def gain(self) -> tuple[float, float]:
+        """The largest gain, and its standard error."""
+        return float(self.gains[-1]), float(np.sqrt(self.covariance[-1, -1]))
+
+    def kept(self, place: float) -> tuple[float, float]:
+        """The share of the skill kept at a place (1.5 is between the second point and the third), and its error."""
+        best = float(self.gains[-1])
+        if best <= 0:
+            return float("nan"), float("nan")
+        low = int(place)
+        here = np.zeros(len(self.gains))
+        here[low] = 1 - (place - low)
+        if place > low:
+            here[low + 1] = place - low
+        share = float(here @ self.gains / best)
+        here[-1] -= share  # the first-order change of the ratio
+        return share, max(0.0, float(here @ self.covariance @ here)) ** 0.5 / best
+
+    def strictest(self, keep: float) -> float:
+        """The first place that keeps a share of the skill."""
+        wanted = min(keep, 1 - 1e-9) * self.gains[-1]  # flat ends are equal up to rounding
+        after = int((self.gains >= wanted).argmax())
+        if after == 0:
+            return 0.0
+        low, high = self.gains[after - 1 : after + 1].tolist()
+        return float(after - 1 + (wanted - low) / (high - low))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +160,8 @@ class MetricFrontier(Frozen):
     points : tuple of FrontierPoint
         The strictest first.
     references : dict from title to Reference
-        A constant, the linear model's own metric, and boosting without a guarantee.
+        A constant; with `references`, also the linear model with and without its own metric, and boosting. All are
+        fitted in each fold.
     task : {"classification", "regression"}
     protected : tuple
         Columns with the weight 0 in every metric.
@@ -95,6 +177,7 @@ class MetricFrontier(Frozen):
     n_people: int
     n_folds: int
     penalties: dict[Any, float]
+    _curve: SkillCurve = field(repr=False)
 
     @property
     def loss_name(self) -> str:
@@ -104,38 +187,61 @@ class MetricFrontier(Frozen):
     @property
     def table(self) -> pd.DataFrame:
         """One row per point."""
-        names = ["mean_distance", "loss", "standard_error", "training_objective", "price"]
+        names = ["mean_distance", "bound_share", "loss", "standard_error", "kept", "kept_error"]
+        names += ["training_objective", "price"]
         return pd.DataFrame([[getattr(point, name) for name in names] for point in self.points], columns=names)
 
     @property
     def weights(self) -> pd.DataFrame:
         """Weights of all columns, one row per point; those of blanks are called ``missing`` and the column."""
-        rows = []
-        for point in self.points:
-            blanks = {f"missing {name}": weight for name, weight in point.metric.missing.items()}
-            rows.append({**point.metric.by_column, **blanks})
+        rows = [
+            point.metric.by_column | {f"missing {name}": weight for name, weight in point.metric.missing.items()}
+            for point in self.points
+        ]
         return pd.DataFrame(rows, index=[point.mean_distance for point in self.points]).rename_axis("mean distance")
 
-    def best(self) -> FrontierPoint:
-        """The strictest point whose loss is within one standard error of the smallest.
+    @property
+    def gain(self) -> tuple[float, float]:
+        """What the best metric gains over a constant, in the loss of held-out people, and its standard error."""
+        return self._curve.gain
 
-        With many people the standard error is small, and this point may be so loose that its guarantee allows any
-        difference between most people. A `VacuousGuaranteeWarning` says so.
+    @property
+    def has_skill(self) -> bool:
+        """Whether some metric is better than a constant on held-out people, by two standard errors."""
+        gain, error = self.gain
+        return gain > 2 * error
+
+    def best(self, *, keep: float = 0.95) -> FrontierPoint:
+        """The strictest metric that keeps a share of the best skill, on held-out people.
+
+        The skill is ``1 - loss / loss of a constant``. A metric that binds fewer than one pair of people in ten comes
+        with a `VacuousGuaranteeWarning`.
+
+        Parameters
+        ----------
+        keep : float, default=0.95
+            Above 0, at most 1.
         """
-        least = min(self.points, key=lambda point: point.loss)
-        best = next(point for point in self.points if point.loss <= least.loss + least.standard_error)
-        if best.mean_distance >= 1:
+        point = self.at(keep=keep)
+        if point.binds_little:
             problem = (
-                f"The metric that is as good as the best has a mean distance of {best.mean_distance:.3g}; from a "
-                "distance of 1 on, a guarantee allows any difference"
+                f"The strictest metric that keeps {keep:.0%} of the skill binds {point.bound_share:.2%} of the pairs "
+                "of people; from a distance of 1 on, a guarantee allows any difference"
             )
             warn_vacuous(
-                f"{problem}. Choose a stricter point: at(mean_distance=0.5).", f"{problem}. Give --mean-distance 0.5."
+                f"{problem}. Choose a stricter point: at(bind=0.5).", f"{problem}. Give --bind 0.5 or less --keep."
             )
-        return best
+        return point
 
-    def at(self, *, mean_distance: float | None = None, loss: float | None = None) -> FrontierPoint:
-        """The point with a given mean distance, or the strictest one with at most a given loss.
+    def at(
+        self,
+        *,
+        mean_distance: float | None = None,
+        loss: float | None = None,
+        keep: float | None = None,
+        bind: float | None = None,
+    ) -> FrontierPoint:
+        """The point with a given mean distance, loss, share of the skill, or share of pairs that it binds.
 
         Between two points, weights are interpolated, and the card is fitted within them. The average of the two cards
         is within that metric as well, so on the training people the card is at least as good as the line between the
@@ -145,9 +251,16 @@ class MetricFrontier(Frozen):
         ----------
         mean_distance : float, optional
         loss : float, optional
+            The strictest of the points with at most this loss.
+        keep : float, optional
+            The strictest metric that keeps this share of the best skill.
+        bind : float, optional
+            The loosest metric under which this share of the pairs of people are closer than 1.
         """
-        if (mean_distance is None) == (loss is None):
-            raise InvalidInputError("at needs exactly one of mean_distance and loss.")
+        given = {"mean_distance": mean_distance, "loss": loss, "keep": keep, "bind": bind}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        if len(wanted) != 1:
+            raise InvalidInputError("at needs exactly one of mean_distance, loss, keep and bind.")
         if loss is not None:
             good = [point for point in self.points if point.loss <= loss]
             if not good:
@@ -156,37 +269,76 @@ class MetricFrontier(Frozen):
                     f"loss must be at least {least:.4g}, the smallest on the frontier; got {loss:g}."
                 )
             return good[0]
+        if keep is not None:
+            return self._between(self._place_keeping(keep))
+        if bind is not None:
+            return self._between(self._place_binding(bind))
         assert mean_distance is not None
-        first, last = self.points[0].mean_distance, self.points[-1].mean_distance
-        if not first <= mean_distance <= last:
+        distances = [point.mean_distance for point in self.points]
+        if not distances[0] <= mean_distance <= distances[-1]:
             raise InvalidInputError(
-                f"mean_distance must be between {first:.4g} and {last:.4g}, the ends of the frontier; got "
-                f"{mean_distance:g}."
+                f"mean_distance must be between {distances[0]:.4g} and {distances[-1]:.4g}, the ends of the frontier; "
+                f"got {mean_distance:g}."
             )
-        after = next(k for k, point in enumerate(self.points) if point.mean_distance >= mean_distance)
-        high = self.points[after]
-        if high.mean_distance == mean_distance:
-            return high
-        low = self.points[after - 1]
-        share = (mean_distance - low.mean_distance) / (high.mean_distance - low.mean_distance)
-        metric = _between(low.metric, high.metric, share)
+        return self._between(float(np.interp(mean_distance, distances, np.arange(len(distances)))))
 
-        def mixed(name: str) -> float:
-            return float((1 - share) * getattr(low, name) + share * getattr(high, name))
+    def _place_keeping(self, keep: float) -> float:
+        if not 0 < keep <= 1:
+            raise InvalidInputError(
+                f"keep must be a share of the skill, above 0 and at most 1; got {short_repr(keep)}."
+            )
+        gain, error = self.gain
+        if gain <= 0:
+            raise InvalidInputError(
+                f"keep needs a metric that is better than a constant on held-out people, and none is: the best gains "
+                f"{gain:.2g} ± {error:.2g} of the {self.loss_name}. y varies with no column that may matter."
+            )
+        return self._curve.strictest(keep)
 
-        numbers = {name: mixed(name) for name in ("loss", "standard_error", "training_objective", "price")}
-        return FrontierPoint(metric, float(mean_distance), **numbers, _fit=low._fit)
+    def _place_binding(self, bind: float) -> float:
+        if not 0 < bind <= 1:
+            raise InvalidInputError(f"bind must be a share, above 0 and at most 1; got {short_repr(bind)}.")
+        shares = [point.bound_share for point in self.points]
+        if shares[0] < bind:
+            raise InvalidInputError(
+                f"bind must be at most {shares[0]:.4g}, the share of pairs that the strictest metric binds; got "
+                f"{bind:g}."
+            )
+        low = max(k for k, share in enumerate(shares) if share >= bind)
+        if low == len(shares) - 1:
+            return float(low)
+        near, far = (point._pair_distances for point in self.points[low : low + 2])
+        steps = np.linspace(0, 1, 1001)
+        enough = [((1 - step) * near + step * far < 1).mean() >= bind for step in steps.tolist()]
+        return low + float(steps[max(np.flatnonzero(enough))])
+
+    def _between(self, place: float) -> FrontierPoint:
+        """The point at a place: 0 is the first of `points`, and 1.5 is between the next two."""
+        low = min(int(place), len(self.points) - 1)
+        share, near = place - low, self.points[low]
+        if share == 0:
+            return near
+        far = self.points[low + 1]
+
+        def mixed(name: str) -> Any:
+            return (1 - share) * getattr(near, name) + share * getattr(far, name)
+
+        kept, error = self._curve.kept(place)
+        pairs = mixed("_pair_distances")
+        changed: dict[str, Any] = {name: float(mixed(name)) for name in _MIXED}
+        changed |= {"kept": kept, "kept_error": error, "bound_share": float((pairs < 1).mean())}
+        metric = _mixture(near.metric, far.metric, share)
+        return replace(near, metric=metric, _pair_distances=pairs, **changed)
 
     def __repr__(self) -> str:
         ends = f"mean distance {self.points[0].mean_distance:.3g} to {self.points[-1].mean_distance:.3g}"
         return f"<MetricFrontier: {len(self.points)} points, {ends}>"
 
     def __str__(self) -> str:
-        best = self.best()
-        lines = [f"{'mean distance':>13}  {self.loss_name:>13}  standard error"]
+        lines = [f"{'mean distance':>13}  {self.loss_name:>13}  standard error  pairs bound  skill kept"]
         for point in self.points:
-            mark = "  best within one standard error" if point is best else ""
-            lines.append(f"{point.mean_distance:13.3f}  {point.loss:13.4g}  {point.standard_error:14.2g}{mark}")
+            kept = f"{point.bound_share:11.0%}  {point.kept:6.0%} ± {100 * point.kept_error:.0f}"
+            lines.append(f"{point.mean_distance:13.3f}  {point.loss:13.4g}  {point.standard_error:14.2g}  {kept}")
         for title, reference in self.references.items():
             distance = "" if reference.mean_distance is None else f"{reference.mean_distance:.3f}"
             lines.append(f"{distance:>13}  {reference.loss:13.4g}  {reference.standard_error:14.2g}  {title}")
@@ -247,11 +399,11 @@ def design_metric(
         Weight of each person in the loss and in the mean distance.
     n_points : int, default=10
     cv : int, default=5
-        Number of folds, assigned by the content of rows: equal people share one.
+        Number of folds, assigned by the content of rows: equal people share one, and it does not depend on `protected`.
     max_knots : int, default=128
         As for `AdditiveClassifier`. Columns get fewer where the data determine little of their shape.
     references : bool, default=True
-        Whether to measure a constant, the linear model's own metric and boosting on the same folds.
+        Whether to measure, besides a constant, the linear model with and without its own metric, and boosting.
     n_jobs : int, optional
         Threads; None and -1 use every core. Results do not depend on it, nor on the order of rows.
     verbose : bool, default=False
@@ -305,7 +457,7 @@ def _estimator(metric: Metric, y: Any, task: str, output_range: Any, max_knots: 
     return AdditiveClassifier(metric, max_knots=max_knots, n_jobs=n_jobs)
 
 
-def _between(a: Metric, b: Metric, share: float) -> Metric:
+def _mixture(a: Metric, b: Metric, share: float) -> Metric:
     """Weights on the line between those of two metrics."""
 
     def mixed(one: Mapping[Any, float], other: Mapping[Any, float]) -> dict[Any, float]:
@@ -323,41 +475,52 @@ def _path(
     with progress_bar("Designing", total, show=verbose) as advance, single_threaded_blas():
         whole = problem.without(None)
         prices = whole.largest_price() * np.geomspace(_FIRST, _LAST, n_points)
-        held_out = np.zeros((n_points, len(problem.y)))
+        held_out = np.zeros((1 + n_points, len(problem.y)))  # of a constant, and of each price
         optima: list[Solution] = []
 
         def work(fold: int | None) -> None:
             joint = whole if fold is None else problem.without(fold)
             advance(1)
-            found = None
-            for k, price in enumerate(prices.tolist()):
+            found, out = None, problem.folds == fold
+            if fold is not None:
+                scores = np.tile(joint.objective.best_constants()[:, None], (1, len(problem.y)))
+                held_out[0, out] = problem.losses(scores)[out]
+            for k, price in enumerate(prices.tolist(), 1):
                 found = joint.solve(price, found, _HELD_OUT_TOLERANCE if fold is not None else _TOLERANCE)
                 if fold is None:
                     optima.append(found)
                 else:
-                    out = problem.folds == fold
                     held_out[k, out] = problem.losses(joint.objective.scores(found.x))[out]
                 advance(1)
 
         run_in_threads(work, [None, *folds], problem.model.n_jobs)
-        counted = np.isin(problem.folds, folds)
-        parts = whole.layout.parts
-        names = problem.people.encoder.names
-        penalties = {
-            names[part.column]: float(penalty)
-            for part, penalty in zip(parts, whole.objective.penalties, strict=True)
-            if part.column >= 0
-        }
-        fit, points = partial(problem.fit, penalties=penalties), []
-        for price, optimum, losses in zip(prices.tolist(), optima, held_out, strict=True):
-            metric = problem.metric(whole.weights(optimum.v))
-            if not metric.bind(problem.people.encoder).matters.any():
-                continue
-            loss, error = problem.summary(losses, counted)
-            distance = problem.mean_distance(metric)
-            points.append(FrontierPoint(metric, distance, loss, error, optimum.value, price, fit))
-    if not points:
+        counted, names = np.isin(problem.folds, folds), problem.people.encoder.names
+        of_parts = zip(whole.layout.parts, whole.objective.penalties.tolist(), strict=True)
+        penalties = {names[part.column]: penalty for part, penalty in of_parts if part.column >= 0}
+        metrics = [problem.metric(whole.weights(optimum.v)) for optimum in optima]
+        used = [k for k, metric in enumerate(metrics) if metric.bind(problem.people.encoder).matters.any()]
+    if not used:
         raise InvalidInputError("y does not vary with any column that may matter, so no metric can be designed.")
-    beside = measure_references(problem, folds, counted, hidden) if references else {}
+    shares = np.where(counted, whole.objective.weights, 0.0)
+    distances = np.array([problem.mean_distance(metrics[k]) for k in used])
+    curve = SkillCurve.of(distances, held_out[[0, *(1 + k for k in used)]], shares / shares.sum())
+    fit, points = partial(problem.fit, penalties=penalties), []
+    for place, k in enumerate(used):
+        pairs = problem.pair_distances(metrics[k], _PAIRS)
+        point = FrontierPoint(
+            metrics[k],
+            float(distances[place]),
+            *problem.summary(held_out[1 + k], counted),
+            *curve.kept(place),
+            float((pairs < 1).mean()),
+            optima[k].value,
+            float(prices[k]),
+            fit,
+            pairs,
+        )
+        points.append(point)
+    beside = {CONSTANT: Reference(*problem.summary(held_out[0], counted), 0.0)}
+    if references:
+        beside |= measure_references(problem, folds, counted, hidden)
     kind: Task = "classification" if problem.model._classify else "regression"
-    return MetricFrontier(tuple(points), beside, kind, tuple(hidden), len(problem.y), n_folds, penalties)
+    return MetricFrontier(tuple(points), beside, kind, tuple(hidden), len(problem.y), n_folds, penalties, curve)

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from likewise._parallel import single_threaded_blas
-from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise._typing import BoolArray, FloatArray
 from likewise.additive.binning import Part
 from likewise.additive.design_matrix import Layout
 from likewise.additive.objective import Objective
@@ -287,24 +287,16 @@ class _Lines:
     """Rows of a sparse matrix, and their upper limits."""
 
     def __init__(self) -> None:
-        self.columns: list[list[int]] = []
-        self.values: list[list[float]] = []
+        self.entries: list[tuple[float, int, int]] = []  # value, row, column
         self.highest: list[float] = []
 
     def add(self, columns: list[int], values: list[float], highest: float) -> None:
         """Add one row."""
-        self.columns.append(columns)
-        self.values.append(values)
+        row = len(self.highest)
+        self.entries += [(value, row, column) for column, value in zip(columns, values, strict=True)]
         self.highest.append(highest)
 
     def matrix(self, size: int) -> csr_array:
         """The rows."""
-        starts: IntArray = np.concatenate([[0], np.cumsum([len(line) for line in self.columns])]).astype(np.int64)
-        return csr_array(
-            (
-                np.array([value for line in self.values for value in line]),
-                np.array([column for line in self.columns for column in line], dtype=np.int64),
-                starts,
-            ),
-            shape=(len(self.columns), size),
-        )
+        values, rows, columns = zip(*self.entries, strict=True)
+        return csr_array((values, (rows, columns)), shape=(len(self.highest), size))

@@ -234,12 +234,9 @@ def _polytope(answers: Answers, space: WeightSpace, mean_points: float | None, *
 
 def _conflicts(groups: list[IntArray], slack: FloatArray, answers: Answers) -> pd.DataFrame:
     """The answers of each conflict, by their row in the table of judgements."""
-    parts = []
+    parts = [answers.table.iloc[:0].assign(conflict=[], answer=[], slack=[])]
     for number, chosen in enumerate(groups, start=1):
-        part = answers.table.iloc[chosen].drop(columns=["time", "comment"])
-        part.insert(0, "conflict", number)
-        part.insert(1, "answer", part.index)
-        parts.append(part.assign(slack=slack[chosen].round(6)).reset_index(drop=True))
-    if not parts:
-        return pd.DataFrame(columns=["conflict", "answer", "judge", "kind", "a", "b", "c", "d", "points", "slack"])
-    return pd.concat(parts, ignore_index=True)
+        part = answers.table.iloc[chosen]
+        parts.append(part.assign(conflict=number, answer=part.index, slack=slack[chosen].round(6)))
+    names = ["conflict", "answer", "judge", "kind", "a", "b", "c", "d", "points", "hidden", "slack"]
+    return pd.concat(parts[1:] or parts, ignore_index=True)[names]

@@ -80,9 +80,7 @@ class ComparisonLikelihood:
     def _fit(self, target: FloatArray) -> None:
         """Maximum likelihood over ``v = u / y`` and ``k = 1 / y``, where limits are linear: ``A v <= b k``."""
         G, d = self._differences, len(target)
-        A = np.column_stack([self._A, -self._b])
-        A = np.concatenate([A, np.eye(d + 1)[-1:], -np.eye(d + 1)[-1:]])
-        b = np.concatenate([np.zeros(len(self._b)), [1 / _NOISE[0], -1 / _NOISE[1]]])
+        A, b = _with_range(np.column_stack([self._A, -self._b]), np.zeros(len(self._b)), 1 / _NOISE[1], 1 / _NOISE[0])
         pull = np.column_stack([np.eye(d), -target]) / np.maximum(target, 0.01 * max(1.0, target.max()))[:, None]
 
         def loss(z: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -99,15 +97,8 @@ class ComparisonLikelihood:
         self.weights, self.noise = z[:d] / z[d], float(1 / z[d])
         self.log_likelihood = float(log_expit(G @ z[:d]).sum())
 
-    def extent(self, feature: FloatArray, drop: float) -> tuple[float, float]:
-        """Smallest and largest ``feature @ u`` where the log-likelihood is at most `drop` below its maximum."""
-        return self._end(feature, drop), -self._end(-feature, drop)
-
-    def lower(self, feature: FloatArray, drop: float) -> float:
-        """As `extent`, the smallest only."""
-        return max(0.0, self._end(feature, drop))
-
-    def _end(self, feature: FloatArray, drop: float) -> float:
+    def least(self, feature: FloatArray, drop: float) -> float:
+        """Smallest ``feature @ u`` where the log-likelihood is at most `drop` below its maximum."""
         G, d, least = self._differences, len(feature), self.log_likelihood - drop
 
         def cost(z: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -127,9 +118,7 @@ class ComparisonLikelihood:
             phi = y * room
             return -np.log(phi), -gradient / phi, np.outer(gradient, gradient) / phi**2 - curved / phi
 
-        A = np.column_stack([self._A, np.zeros(len(self._A))])
-        A = np.concatenate([A, np.eye(d + 1)[-1:], -np.eye(d + 1)[-1:]])
-        b = np.concatenate([self._b, [_NOISE[1], -_NOISE[0]]])
+        A, b = _with_range(np.column_stack([self._A, np.zeros(len(self._A))]), self._b, *_NOISE)
         equal = None if self._total is None else np.append(self._total[0], 0.0)[None]
         z = _barrier(cost, A, b, np.append(self.weights, self.noise), equal, accuracy=_ACCURACY, extra=inside)
         found = float(feature @ z[:d])
@@ -138,14 +127,21 @@ class ComparisonLikelihood:
     def bounds(self, confidence: float) -> tuple[FloatArray, FloatArray]:
         """Range of each weight, by a likelihood-ratio test at this confidence for each weight separately."""
         drop = float(chi2.ppf(confidence, 1)) / 2
-        low, high = np.array([self.extent(unit, drop) for unit in np.eye(len(self.weights))]).T
+        low = np.array([self.least(unit, drop) for unit in np.eye(len(self.weights))])
+        high = np.array([-self.least(-unit, drop) for unit in np.eye(len(self.weights))])
         return _rounded(low), np.where(high > 0.9 * _LARGEST, np.inf, high)
 
     def lower_bounds(self, confidence: float) -> FloatArray:
         """Lower ends that hold for all weights at once, by Bonferroni's inequality over one-sided tests."""
         d = len(self.weights)
         drop = float(norm.ppf(1 - (1 - confidence) / d)) ** 2 / 2
-        return _rounded(np.array([self.lower(unit, drop) for unit in np.eye(d)]))
+        return _rounded(np.array([self.least(unit, drop) for unit in np.eye(d)]))
+
+
+def _with_range(A: FloatArray, b: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+    """The limits ``A z <= b``, and the last variable from `low` to `high`."""
+    last = np.eye(A.shape[1])[-1]
+    return np.concatenate([A, [last, -last]]), np.concatenate([b, [high, -low]])
 
 
 def _rounded(low: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 
 _TOLERANCE = 1e-9  # of the solver, in points
+_ACCURACIES = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")  # its options
 _SLACK_WIDTH = 1e3  # slack costs almost nothing in a projection
 AGREED = 1e-6  # total slack, in points, below which answers agree
 _INFEASIBLE, _UNBOUNDED = 2, 3
@@ -126,7 +127,8 @@ class Polytope:
         """A linear program over the weights and, with `slack`, one slack per answer; None if it is unbounded."""
         n, d = self.rows.shape
         bounds = [(0.0, None if np.isinf(most) else most) for most in self.upper]
-        A, b, E = self.rows, self.limits, None if self.total is None else self.total[0][None]
+        A, b = self.rows, self.limits
+        E, total = (None, None) if self.total is None else (self.total[0][None], [self.total[1]])
         if slack:
             A, bounds = np.hstack([A, -np.eye(n)]), bounds + [(0.0, None if soft else 0.0) for soft in self._soft]
             E = None if E is None else np.hstack([E, np.zeros((1, n))])
@@ -136,20 +138,9 @@ class Polytope:
         # Unbounded programs, and limits that only just agree, may look infeasible to the solver: it tries again without
         # presolve, and with limits moved apart, which widens ranges.
         for more in (0.0, AGREED):
-            found = linprog(
-                cost,
-                A_ub=A if len(A) else None,
-                b_ub=b + more if len(A) else None,
-                A_eq=E,
-                b_eq=None if self.total is None else [self.total[1]],
-                bounds=bounds,
-                method="highs",
-                options={
-                    "presolve": more == 0,
-                    "primal_feasibility_tolerance": _TOLERANCE,
-                    "dual_feasibility_tolerance": _TOLERANCE,
-                },
-            )
+            options: Any = {"presolve": more == 0, **dict.fromkeys(_ACCURACIES, _TOLERANCE)}
+            limits: Any = {"A_ub": A, "b_ub": b + more} if len(A) else {}
+            found = linprog(cost, **limits, A_eq=E, b_eq=total, bounds=bounds, method="highs", options=options)
             if found.status != _INFEASIBLE:
                 break
         if found.status == _UNBOUNDED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,28 +77,24 @@ class WeightSpace:
             people, given = _read_within(check_metric(start), X)
         if len(people) < 2:
             raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
-        names, kinds, values = [], [], []
+        held: list[tuple[Any, str, float]] = []  # column, kind and weight to stay close to
         for i, name in enumerate(people.encoder.names):
             column = people.rows[:, i]
             absent, seen = np.isnan(column), np.unique(column[~np.isnan(column)])
-            if given is not None and given.weights[i] == 0:
-                continue
-            if len(seen) > 1:
-                names.append(name)
-                kinds.append("numeric" if people.encoder.is_number[i] else "categorical")
-                values.append(None if given is None else given.weights[i])
-            if absent.any() and len(seen):
-                names.append(name)
-                kinds.append("missing")
-                values.append(None if given is None else given.missing[i])
-        if not names:
+            own, blank = (np.nan, np.nan) if given is None else (given.weights[i], given.missing[i])
+            if own != 0 and len(seen) > 1:
+                held.append((name, "numeric" if people.encoder.is_number[i] else "categorical", own))
+            if own != 0 and absent.any() and len(seen):
+                held.append((name, "missing", blank))
+        if not held:
             raise InvalidInputError("X must have a column in which people differ, with a positive weight in start.")
+        names, kinds, values = zip(*held, strict=True)
         means = _mean_features(people, names, kinds, given)
         upper = np.where([kind == "numeric" for kind in kinds], np.inf, 1.0)
         sizes = np.maximum(means, np.where(np.isinf(upper), 1e-12 * means.max(), _MIN_SIZE))
         weights = None if given is None else np.array(values, dtype=np.float64)
         labels = tuple(X.index) if isinstance(X, pd.DataFrame) else tuple(range(len(people)))
-        return cls(people, labels, tuple(names), tuple(kinds), sizes, means, upper, weights, start, given)
+        return cls(people, labels, names, kinds, sizes, means, upper, weights, start, given)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -223,11 +220,9 @@ def read_answers(judgements: Any, space: WeightSpace, *, repeated: bool = False)
     """
     table = checked_columns(judgements)
     kinds = table["kind"].map(lambda kind: str(kind).strip()).to_numpy(dtype=object)
-    for row, kind in zip(table.index, kinds, strict=True):
-        if kind not in KINDS:
-            raise InvalidInputError(
-                f"judgements: the kind of row {row} must be {', '.join(KINDS[:-1])} or {SKIP}; got {kind!r}."
-            )
+    for i in np.flatnonzero(~np.isin(kinds, KINDS))[:1]:
+        words = f"{', '.join(KINDS[:-1])} or {SKIP}"
+        raise InvalidInputError(f"judgements: the kind of row {table.index[i]} must be {words}; got {kinds[i]!r}.")
     table, kinds = table[kinds != SKIP], kinds[kinds != SKIP]
     compares = kinds == CLOSER
     places = _places(table, compares, space.labels)
@@ -285,16 +280,11 @@ def canonical_person(name: Any) -> str:
 
 def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> IntArray:
     """Positions of the people of each answer; -1 where there is none."""
-    at: dict[str, int] = {}
-    twice = set()
-    for i, label in enumerate(map(canonical_person, labels)):
-        if label in at:
-            twice.add(label)
-        at[label] = i
+    names = list(map(canonical_person, labels))
+    at, times = {name: i for i, name in enumerate(names)}, Counter(names)
     places = np.full((len(table), 4), -1)
     for k, name in enumerate(_PEOPLE):
-        for r, value in enumerate(table[name]):
-            blank = pd.isna(value) or str(value).strip() == ""
+        for r, (value, blank) in enumerate(zip(table[name], _is_blank(table[name]), strict=True)):
             row, needed = table.index[r], k < 2 or compares[r]
             if blank != (not needed):
                 rule = "name a person" if needed else "be empty, as only comparisons have a second pair"
@@ -302,8 +292,8 @@ def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> 
             if blank:
                 continue
             label = canonical_person(value)
-            if label not in at or label in twice:
-                why = "occurs more than once in" if label in twice else "is not in"
+            if times[label] != 1:
+                why = "occurs more than once in" if label in times else "is not in"
                 raise InvalidInputError(
                     f"judgements: {name} of row {row} is the person {label!r}, who {why} X. People are named by the "
                     "index of X, or by row numbers from 0 without one."
@@ -319,47 +309,36 @@ def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> 
 
 
 def _points(table: pd.DataFrame, kinds: Any) -> FloatArray:
-    points = np.zeros(len(table))
-    for r, (value, kind) in enumerate(zip(table["points"], kinds, strict=True)):
-        row = table.index[r]
-        blank = pd.isna(value) or str(value).strip() == ""
-        if kind == CLOSER:
-            if not blank:
-                raise InvalidInputError(
-                    f"judgements: points of row {row} must be empty, as a comparison has none; got {short_repr(value)}."
-                )
-            continue
-        try:
-            points[r] = np.nan if blank or isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
-            points[r] = np.nan
-        if not 0 <= points[r] <= 100:
-            raise InvalidInputError(
-                f"judgements: points of row {row} must be a number from 0 to 100; got {short_repr(value)}."
-            )
-    return points
+    compares, given = kinds == CLOSER, table["points"].astype(object)
+    truth = given.map(lambda value: isinstance(value, bool))
+    points = pd.to_numeric(given.where(~truth), errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    fits = np.where(compares, _is_blank(given), (points >= 0) & (points <= 100))
+    for r in np.flatnonzero(~fits)[:1]:
+        rule = "be empty, as a comparison has none" if compares[r] else "be a number from 0 to 100"
+        raise InvalidInputError(
+            f"judgements: points of row {table.index[r]} must {rule}; got {short_repr(given.iloc[r])}."
+        )
+    return np.where(compares, 0.0, points)
+
+
+def _is_blank(cells: pd.Series[Any]) -> BoolArray:
+    return np.array([pd.isna(cell) or not str(cell).strip() for cell in cells], dtype=bool)
 
 
 def _refuse_contradictions(answers: Answers, places: IntArray, *, repeated: bool) -> None:
     """Raise if a judge's answers about the same pair, or the same two pairs, exclude each other."""
-    seen: dict[Any, tuple[float, int]] = {}
-    compared: dict[Any, int] = {}
+    seen: dict[Any, int] = {}  # the strictest answer of each judge and kind about a pair, or two of them
     for r, (kind, judge) in enumerate(zip(answers.kinds, answers.judges, strict=True)):
         first, second = tuple(sorted(places[r, :2].tolist())), tuple(sorted(places[r, 2:].tolist()))
-        if kind == CLOSER:
-            other = compared.get((judge, second, first))
-            if other is not None and not repeated:
-                _refuse(answers, other, r)
-            compared.setdefault((judge, first, second), r)
-            continue
-        opposite = AT_LEAST if kind == AT_MOST else AT_MOST
-        other_end = seen.get((judge, first, opposite))
+        opposite = {AT_LEAST: AT_MOST, AT_MOST: AT_LEAST, CLOSER: CLOSER}[kind]
+        pairs, turned = ((first, second), (second, first)) if kind == CLOSER else (first, first)
+        other = seen.get((judge, opposite, turned))
         # Limits are t for "at most" and -t for "at least".
-        if other_end is not None and other_end[0] + answers.limits[r] < 0:
-            _refuse(answers, other_end[1], r)
-        known = seen.get((judge, first, kind))
-        if known is None or answers.limits[r] < known[0]:
-            seen[judge, first, kind] = (float(answers.limits[r]), r)
+        if other is not None and (answers.limits[other] + answers.limits[r] < 0 or (kind == CLOSER and not repeated)):
+            _refuse(answers, other, r)
+        known = seen.setdefault((judge, kind, pairs), r)
+        if answers.limits[r] < answers.limits[known]:
+            seen[judge, kind, pairs] = r
 
 
 def _refuse(answers: Answers, one: int, other: int) -> None:

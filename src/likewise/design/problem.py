@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from likewise._fit_validation import check_sample_weight
 from likewise._guarantee_warnings import VacuousGuaranteeWarning
+from likewise._subsample import some_pairs
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, checking, short_repr
 from likewise.additive.binning import bin_columns, knots_for
@@ -23,6 +24,7 @@ from likewise.additive.objective import Objective
 from likewise.additive.solver import choose_penalties
 from likewise.design.joint import Costs, JointProblem, WeightBounds, Weights
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.inspection.baselines import proper_losses
 from likewise.kernel.links import LINKS
 from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
@@ -66,11 +68,12 @@ class DesignProblem:
         columns.refuse_special("design_metric")
         target = model.loss_of(y, people).target
         counts = np.ones(len(people)) if weights is None else weights
-        seen = people.rows[:, columns.matters]
-        order = np.lexsort((counts, *target, *seen.T))
+        order = np.lexsort((counts, *target, *people.rows[:, columns.matters].T))
         people, y, counts = people.take(order), y[order], counts[order]
         loss, shares = model.loss_of(y, people), counts / counts.sum()
-        folds = (row_hashes((*seen[order].T, *loss.target)) % np.uint64(n_folds)).astype(np.int64)
+        # By all columns, protected ones too, and never by the outcome: to hold out all equal people with one outcome
+        # would teach the other.
+        folds = (row_hashes(people.rows.T) % np.uint64(n_folds)).astype(np.int64)
         n_effective = effective_n_samples(len(people), None if weights is None else counts)
         knots, unit = knots_for(n_effective, model.max_knots), LINKS[model.link_name].unit
 
@@ -116,10 +119,10 @@ class DesignProblem:
         """Brier score or squared error of each person, from scores of shape (n_functions, n_samples)."""
         if not self.model._classify:
             low, high = self.model.output_range_
-            return np.asarray((low + (high - low) * np.clip(0.5 + scores[0], 0, 1) - self.y) ** 2)
-        if len(scores) == 1:
-            return np.asarray((expit(scores[0]) - (self.y == self.model.classes_[1])) ** 2)
-        return np.asarray(((softmax(scores, axis=0) - (self.model.classes_[:, None] == self.y)) ** 2).sum(axis=0) / 2)
+            return proper_losses(low + (high - low) * np.clip(0.5 + scores[0], 0, 1), self.y, None)
+        if len(scores) == 1:  # log-odds of the second class
+            scores = np.concatenate([np.zeros_like(scores), scores])
+        return proper_losses(softmax(scores, axis=0).T, self.y, self.model.classes_)
 
     def summary(self, losses: FloatArray, counted: npt.NDArray[np.bool_]) -> tuple[float, float]:
         """Mean of held-out losses, and its standard error."""
@@ -149,6 +152,16 @@ class DesignProblem:
             elif number and gaps and np.isnan(missing[i]):
                 missing[i] = least_missing_weight(float(columns[i]), *ends)
         return metric_of(self.people, Weights(columns, missing), self.model.metric)
+
+    def pair_distances(self, metric: Metric, size: int) -> FloatArray:
+        """Of up to so many pairs of people, weighted people as often as they count."""
+        bound, rows = metric.bind(self.people.encoder), self.people.rows
+        if self.weights is None:
+            a, b = some_pairs(len(rows), size)
+        else:
+            shares = self.weights / self.weights.sum()
+            a, b = np.random.default_rng(0).choice(len(rows), (2, size), p=shares)
+        return bound.distances(rows[a], rows[b])
 
     def mean_distance(self, metric: Metric) -> float:
         """Of two people drawn at random."""
@@ -187,9 +200,7 @@ def widest_metric(people: People, bounds: WeightBounds, hidden: list[Any], shape
             "protected must leave a column that may matter: with all of them protected or fixed at 0, only a constant "
             "satisfies the metric."
         )
-    with np.errstate(invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any number
-        ranges = np.nanmax(people.rows, axis=0) - np.nanmin(people.rows, axis=0)
+    ranges = np.fmax.reduce(people.rows, axis=0) - np.fmin.reduce(people.rows, axis=0)  # NaN without any number
     wide = np.where(people.encoder.is_number, 1e6 / np.where(ranges > 0, ranges, 1.0), 1.0)
     missing = np.where(np.isnan(people.rows).any(axis=0), 1.0, np.nan)
     weights = Weights(np.where(free, wide, 0.0), missing)
@@ -231,21 +242,20 @@ def read_bounds(
     low = _read("lower", lower, names, np.zeros(len(names)))
     high = _read("upper", upper, names, np.where(is_number, np.inf, 1.0))
     set_to = _read("fixed", fixed, names, np.full(len(names), np.nan))
-    for i, name in enumerate(names):
-        if not is_number[i] and max(low[i], np.nan_to_num(set_to[i])) > 1:
+    for name, number, least, most, given in zip(names, is_number, low, high, set_to, strict=True):
+        largest = np.fmax(least, given)
+        if not number and largest > 1:
+            raise InvalidInputError(f"A mismatch weight must be at most 1; got {largest:g} for {name!r}.")
+        if least > most:
             raise InvalidInputError(
-                f"A mismatch weight must be at most 1; got {max(low[i], set_to[i]):g} for {name!r}."
+                f"lower must not exceed upper; got {least:g} and {most:g} for {name!r}. Change one of them."
             )
-        if low[i] > high[i]:
+        if given < least or given > most:
             raise InvalidInputError(
-                f"lower must not exceed upper; got {low[i]:g} and {high[i]:g} for {name!r}. Change one of them."
+                f"fixed must be within lower and upper; got {given:g} for {name!r}, which is limited to "
+                f"{least:g} to {most:g}."
             )
-        if not np.isnan(set_to[i]) and not low[i] <= set_to[i] <= high[i]:
-            raise InvalidInputError(
-                f"fixed must be within lower and upper; got {set_to[i]:g} for {name!r}, which is limited to "
-                f"{low[i]:g} to {high[i]:g}."
-            )
-        if name in protected and (low[i] > 0 or np.nan_to_num(set_to[i]) > 0):
+        if name in protected and largest > 0:
             raise InvalidInputError(
                 f"A protected column has the weight 0; {name!r} is protected and has a positive weight in fixed or "
                 "lower. Leave it out of one of them."

@@ -6,10 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from likewise.auditing.audit import Audit, audit
-from likewise.display.base import BLUE, GREY, INK, RED, ResultDisplay
-from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import Metric
+from likewise.auditing.audit import Audit
+from likewise.display.base import BLUE, GREY, INK, RED, ResultDisplay, legend
 
 
 class AuditDisplay(ResultDisplay[Audit]):
@@ -40,49 +38,6 @@ class AuditDisplay(ResultDisplay[Audit]):
         """Plot the result of `audit`."""
         return cls._from_result(result, Audit, "audit", ax)
 
-    @classmethod
-    def from_estimator(
-        cls, model: Any, X: Any, metric: Metric | None = None, *, tolerance: float | None = None, ax: Any = None
-    ) -> Self:
-        """Audit a model on people and plot what was found.
-
-        Parameters
-        ----------
-        model : fitted model or callable
-            As for `audit`.
-        X : array-like of shape (n_samples, n_features)
-        metric : Metric, optional
-            None takes the model's own, ``model.guarantee_.metric``, and leaves room for its epsilon.
-        tolerance : float, optional
-            As for `audit`.
-        ax : matplotlib Axes, optional
-        """
-        if metric is None:
-            guarantee = getattr(model, "guarantee_", None)
-            if guarantee is None:
-                raise InvalidInputError(
-                    f"metric must be given for a model without a guarantee; got {type(model).__name__}."
-                )
-            metric = guarantee.metric
-            if tolerance is None and guarantee.epsilon:
-                tolerance = guarantee.epsilon
-        return cls.from_audit(audit(model, X, metric, tolerance=tolerance), ax=ax)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        predictions: Any,
-        X: Any,
-        metric: Metric,
-        *,
-        output_range: tuple[float, float] | None = None,
-        tolerance: float | None = None,
-        ax: Any = None,
-    ) -> Self:
-        """Audit outputs of any outside system and plot what was found; parameters are those of `audit`."""
-        found = audit(None, X, metric, predictions=predictions, output_range=output_range, tolerance=tolerance)
-        return cls.from_audit(found, ax=ax)
-
     def _draw(self, ax: Any) -> None:
         result, random, worst = self.result, self.result.sample, self.result.violations
         # Far pairs may differ by any amount: the interest is where the difference of outputs can exceed D.
@@ -96,35 +51,17 @@ class AuditDisplay(ResultDisplay[Audit]):
         label = f"{len(random):,} random pairs"
         ax.scatter(random["distance"], random["difference"], s=7, c=colours, alpha=0.55, lw=0, label=label)
         if len(worst):
-            ax.scatter(
-                worst["distance"],
-                worst["difference"],
-                s=22,
-                color=RED,
-                edgecolor="white",
-                lw=0.5,
-                zorder=3,
-                label=f"the worst {len(worst):,} violations",
-            )
+            look = {"s": 22, "color": RED, "edgecolor": "white", "lw": 0.5, "zorder": 3}
+            label = f"the worst {len(worst):,} violations"
+            ax.scatter(worst["distance"], worst["difference"], label=label, **look)
         ax.set_xlim(0, limit)
         ax.set_ylim(0, limit)
-        ax.annotate(
-            "allowed by the metric",
-            (0.98, 0.03),
-            xycoords="axes fraction",
-            ha="right",
-            va="bottom",
-            color=BLUE,
-            fontsize=9,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
-        )
+        corner = {"transform": ax.transAxes, "ha": "right", "va": "bottom"}
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
+        ax.text(0.98, 0.03, "allowed by the metric", color=BLUE, fontsize=9, bbox=box, **corner)
         ax.set_xlabel("Distance D between two people")
         ax.set_ylabel("Difference of their outputs")
-        ax.set_title(
-            f"{result.n_violations:,} of {result.n_pairs:,} pairs exceed the metric",
-            loc="left",
-            fontsize=10,
-            color=INK,
-            pad=24,  # the legend stands between title and axes: violations may fill the upper left corner
-        )
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1, ncols=2, frameon=False, fontsize=9)
+        title = f"{result.n_violations:,} of {result.n_pairs:,} pairs exceed the metric"
+        # The legend stands between title and axes: violations may fill the upper left corner.
+        ax.set_title(title, loc="left", fontsize=10, color=INK, pad=24)
+        legend(ax, borderaxespad=0.1, ncols=2)

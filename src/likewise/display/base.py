@@ -21,11 +21,22 @@ def axes(ax: Any, size: tuple[float, float]) -> Any:
     return need("matplotlib.pyplot", "A plot").subplots(figsize=size, layout="constrained")[1]
 
 
-def patch(colour: str, label: str) -> Any:
+def label(ax: Any, text: str, point: tuple[Any, Any], offset: tuple[float, float], **style: Any) -> None:
+    """Text at an offset from a point, in points."""
+    ax.annotate(text, point, xytext=offset, textcoords="offset points", **{"fontsize": 9, **style})
+
+
+def legend(ax: Any, **style: Any) -> None:
+    """A legend above the axes, on the left."""
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "frameon": False, "fontsize": 9}
+    ax.legend(**{**place, **style})
+
+
+def patch(colour: str, words: str) -> Any:
     """A legend entry of one colour."""
     from matplotlib.patches import Patch
 
-    return Patch(color=colour, label=label)
+    return Patch(color=colour, label=words)
 
 
 def tidy(ax: Any) -> None:

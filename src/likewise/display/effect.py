@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from likewise.auditing.effect import Effect
-from likewise.display.base import BLUE, GREY, INK, RED, ResultDisplay
+from likewise.display.base import BLUE, GREY, INK, RED, ResultDisplay, legend
 
 
 class EffectDisplay(ResultDisplay[Effect]):
@@ -52,9 +52,8 @@ class EffectDisplay(ResultDisplay[Effect]):
         mean = f"mean of these {len(sizes):,} people: {told(result.mean, 3)}"
         ax.axvline(shown * result.mean, color=INK, lw=1, label=mean)
         ax.axvline(shown * largest, color=INK, lw=1, ls=":", label=f"largest of them: {told(largest, 3)}")
-        found = (
-            "no pair found whose outputs differ" if result.pair is None else f"worst pair found: {told(result.found)}"
-        )
+        none = "no pair found whose outputs differ"
+        found = none if result.pair is None else f"worst pair found: {told(result.found)}"
         ax.axvline(shown * result.found, color=RED, lw=1.6, label=found)
         if result.proven is not None:
             ax.axvspan(shown * result.proven, right, color=BLUE, alpha=0.12, lw=0)
@@ -68,4 +67,4 @@ class EffectDisplay(ResultDisplay[Effect]):
         unit = " (percentage points)" if labels.are_probabilities else ""
         ax.set_xlabel(f"Change of the output if {' and '.join(map(str, result.columns))} alone is exchanged{unit}")
         ax.set_ylabel("People")
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=9)
+        legend(ax)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from likewise.design.judgements import JudgedMetric
-from likewise.display.base import BLUE, GREY, INK, ORANGE, axes, patch, tidy
+from likewise.display.base import BLUE, GREY, INK, ORANGE, axes, label, legend, patch, tidy
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.schema import as_frame, labels_of
 from likewise.metrics.base import Metric, check_metric
@@ -88,16 +88,6 @@ class MetricDisplay:
             names, weights, mismatch, metric.p, zero_reasons={str(name): each for name, each in reasons.items()}
         ).plot(ax=ax, max_features=max_features, per_spread=X is not None)
 
-    @classmethod
-    def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None, max_features: int = 20) -> Self:
-        """Plot the metric that a fitted model is within; parameters are those of `from_metric`."""
-        guarantee = getattr(model, "guarantee_", None)
-        if guarantee is None:
-            raise InvalidTypeError(
-                f"model must be fitted and have a guarantee, as AdditiveClassifier does; got {type(model).__name__}."
-            )
-        return cls.from_metric(guarantee.metric, X, ax=ax, max_features=max_features)
-
     def _label(self, place: int) -> str:
         if self.names[place] in self.zero_reasons:
             return f"0: {ZERO_REASONS[self.zero_reasons[self.names[place]]].meaning}"
@@ -113,15 +103,8 @@ class MetricDisplay:
         ax.set_yticks(np.arange(len(order)), [self.names[i] for i in order])
         ax.set_xlim(0, max(1e-300, 1.16 * float(shown.max())) if shown.any() else 1.0)
         for place, weight in enumerate(shown):
-            ax.annotate(
-                self._label(int(order[place])),
-                (weight, place),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=9,
-                color=INK if weight else GREY,
-            )
+            words, colour = self._label(int(order[place])), INK if weight else GREY
+            label(ax, words, (weight, place), (4, 0), va="center", color=colour)
         unit = "per standard deviation of the feature" if per_spread else "per unit of the feature"
         power = "" if self.p == 1 or np.isinf(self.p) else f" (to the power {self.p:g})"
         ax.set_xlabel(f"Weight {unit}{power}")
@@ -232,9 +215,7 @@ class RangesDisplay:
             colour = BLUE if self.known[i] else ORANGE
             ax.plot([low[i], min(high[i], end)], [place, place], color=colour, lw=5, alpha=0.35, solid_capstyle="butt")
             if np.isinf(high[i]):
-                ax.annotate(
-                    "no limit", (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
-                )
+                label(ax, "no limit", (end, place), (4, 0), va="center", fontsize=8)
             face = colour if self.known[i] else "white"
             ax.plot(middle[i], place, "o", ms=8, mec=colour, mfc=face, mew=1.8, zorder=3, clip_on=False)
         ax.set_yticks(range(len(order)), [f"{self.names[i]}\n{self.notes[i]}" for i in order])
@@ -242,9 +223,7 @@ class RangesDisplay:
         ax.set_xlim(0, end)
         ax.set_xlabel("Percentage points that a typical difference is worth")
         handles = [patch(BLUE, "known to be above 0"), patch(ORANGE, "could be 0: not known")]
-        ax.legend(
-            handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9, borderpad=0
-        )
+        legend(ax, handles=handles, ncols=2, borderpad=0)
         hidden = len(self.names) - len(order)
         if hidden:
             ax.set_title(f"{hidden} more not shown", loc="right", fontsize=9, color=GREY)

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from likewise._guarantee_warnings import suppress_guarantee_warnings
+from likewise._validation import counted
 from likewise.decisions.costs import DecisionCosts
 from likewise.design.frontier import MetricFrontier
-from likewise.display.base import BLUE, GREY, INK, ORANGE, RED, ResultDisplay
+from likewise.display.base import BLUE, GREY, INK, ORANGE, RED, ResultDisplay, label
 from likewise.inspection.baselines import Task
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import SCORES
@@ -67,27 +68,15 @@ class ComparisonDisplay(ResultDisplay[Comparison]):
             ax.errorbar(row[score], place, xerr=row[f"{score}_se"], mfc=colour if kept else "white", **point)
             if name == best.name:
                 ax.plot(row[score], place, "o", ms=15, mfc="none", mec=BLUE, mew=1.4, zorder=4)
-            ax.annotate(
-                _count_violations(row["violations"]),
-                (1.015, place),
-                xycoords=("axes fraction", "data"),
-                va="center",
-                fontsize=9,
-                color=RED if row["violations"] else INK,
-            )
+            count = row["violations"]
+            words = counted(count, "violation") if count else "no violation"
+            colour = RED if count else INK
+            label(ax, words, (1.015, place), (0, 0), xycoords=("axes fraction", "data"), va="center", color=colour)
         ax.set_yticks(range(len(table)), table["title"].tolist())
-        for label, name in zip(ax.get_yticklabels(), table.index, strict=True):
-            label.set_fontweight("bold" if name == best.name else "normal")
-        _label(
-            ax,
-            "a constant; worse to the right",
-            (constant, 1.0),
-            (0, 3),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            color=GREY,
-            annotation_clip=False,
-        )
+        for tick, name in zip(ax.get_yticklabels(), table.index, strict=True):
+            tick.set_fontweight("bold" if name == best.name else "normal")
+        on_top = {"xycoords": ("data", "axes fraction"), "ha": "center", "color": GREY, "annotation_clip": False}
+        label(ax, "a constant; worse to the right", (constant, 1.0), (0, 3), **on_top)
         ax.set_xlabel(_axis_title(self.result.task))
         _add_legend(ax)
         ax.tick_params(axis="y", length=0)
@@ -137,24 +126,20 @@ class TradeoffDisplay(ResultDisplay[Tradeoff]):
         score, table = SCORES[result.task][0].name, result.table
         scales = np.array(table.index, dtype=np.float64)
         for line, colour, text, above in (
-            (result.constant, GREY, "a constant", True),
-            (result.unconstrained, ORANGE, "the unconstrained model", False),
+            (result.constant, GREY, "a constant", 4),
+            (result.unconstrained, ORANGE, "the unconstrained model", -4),
         ):
-            value, error = line.row[score], line.row[f"{score}_se"]
-            ax.axhspan(value - error, value + error, color=colour, alpha=0.14, lw=0)
-            ax.axhline(value, color=colour, lw=1.4, ls=_DASHED)
-            place: dict[str, Any] = {"ha": "right", "va": "bottom" if above else "top", "color": INK}
-            _label(ax, text, (0.99, value), (0, 4 if above else -4), xycoords=("axes fraction", "data"), **place)
+            _level(ax, text, line.row[score], line.row[f"{score}_se"], colour, above)
         ax.set_xscale("log", base=2)
         curve = {"color": BLUE, "marker": "o", "ms": 6, "lw": 2, "elinewidth": 1.4, "capsize": 3, "zorder": 3}
         ax.errorbar(scales, table[score], yerr=table[f"{score}_se"], **curve)
         start = (scales[0], table[score].iloc[0])
-        _label(ax, f"{result.title}, within the metric", start, (9, 7), fontweight="bold", color=BLUE)
+        label(ax, f"{result.title}, within the metric", start, (9, 7), fontweight="bold", color=BLUE)
         matching = result.matching_scale
         if matching is not None and matching > scales[0]:
             value = result.results[matching].row[score]
             ax.plot(matching, value, "o", ms=12, mfc="none", mec=INK, mew=1.4, zorder=4)
-            _label(ax, f"as good at x {matching:g}", (matching, value), (10, 12), color=INK)
+            label(ax, f"as good at x {matching:g}", (matching, value), (10, 12), color=INK)
         ax.set_xticks(scales, [f"x {scale:g}" for scale in scales])
         ax.minorticks_off()
         ax.set_xlabel("Scale of the metric: stricter to the left, looser to the right")
@@ -165,7 +150,7 @@ class TradeoffDisplay(ResultDisplay[Tradeoff]):
 class FrontierDisplay(ResultDisplay[MetricFrontier]):
     """Held-out loss against the mean distance of two people, with what it is compared to.
 
-    Bars and bands are one standard error; the circle is `MetricFrontier.best`.
+    Bars and bands are one standard error; the circle is `MetricFrontier.best`, if any is better than a constant.
 
     Parameters
     ----------
@@ -194,26 +179,21 @@ class FrontierDisplay(ResultDisplay[MetricFrontier]):
 
     def _draw(self, ax: Any) -> None:
         frontier = self.result
-        with suppress_guarantee_warnings():
-            table, best = frontier.table, frontier.best()
+        table = frontier.table
         for title, reference in frontier.references.items():
             colour = GREY if reference.mean_distance == 0 else ORANGE
+            loss, error = reference.loss, reference.standard_error
             if reference.mean_distance:
-                ax.errorbar(
-                    reference.mean_distance, reference.loss, yerr=reference.standard_error, fmt="D", color=colour
-                )
-                at, words = (reference.mean_distance, reference.loss), dict[str, Any](xytext=(8, 6))
+                ax.errorbar(reference.mean_distance, loss, yerr=error, fmt="D", color=colour)
+                label(ax, title, (reference.mean_distance, loss), (8, 6), color=INK)
             else:
-                low, high = (reference.loss + sign * reference.standard_error for sign in (-1, 1))
-                ax.axhspan(low, high, color=colour, alpha=0.14, lw=0)
-                ax.axhline(reference.loss, color=colour, lw=1.4, ls=(0, (5, 3)))
-                at = (0.99, reference.loss)
-                words = {"xytext": (0, 4), "ha": "right", "xycoords": ("axes fraction", "data")}
-            ax.annotate(title, at, textcoords="offset points", fontsize=9, color=INK, **words)
-        ax.errorbar(
-            table["mean_distance"], table["loss"], yerr=table["standard_error"], color=BLUE, marker="o", lw=2, capsize=3
-        )
-        ax.plot(best.mean_distance, best.loss, "o", ms=12, mfc="none", mec=INK, mew=1.4, zorder=4)
+                _level(ax, title, loss, error, colour)
+        look = {"color": BLUE, "marker": "o", "lw": 2, "capsize": 3}
+        ax.errorbar(table["mean_distance"], table["loss"], yerr=table["standard_error"], **look)
+        if frontier.gain[0] > 0:
+            with suppress_guarantee_warnings():
+                best = frontier.best()
+            ax.plot(best.mean_distance, best.loss, "o", ms=12, mfc="none", mec=INK, mew=1.4, zorder=4)
         ax.set_xscale("log")
         ax.set_xlabel("Mean distance of two people: stricter to the left, looser to the right")
         ax.set_ylabel(f"{frontier.loss_name} on held-out people (lower is better)")
@@ -263,8 +243,8 @@ class DecisionDisplay(ResultDisplay[DecisionCosts]):
         if "accuracy" in table:
             lost = table["accuracy"].iloc[0] - table["accuracy"]
             curves.append((lost, f"accuracy lost against width {table.index[0]:g}", {"color": GREY}))
-        for values, label, look in curves:
-            ax.plot(places, 100 * values, marker="o", ms=5, lw=2, label=label, **look)
+        for values, words, look in curves:
+            ax.plot(places, 100 * values, marker="o", ms=5, lw=2, label=words, **look)
         ax.set_xticks(places, [f"{width:g}" for width in table.index])
         ax.set_xlabel(f"Width of the band around the threshold {self.result.threshold:g}")
         ax.set_ylabel("Percent: decided differently, or lost")
@@ -276,9 +256,12 @@ def _axis_title(task: Task) -> str:
     return f"{SCORES[task][0].title} on held-out people (lower is better)"
 
 
-def _label(ax: Any, text: str, point: tuple[Any, Any], offset: tuple[float, float], **style: Any) -> None:
-    """Text at an offset from a point, in points."""
-    ax.annotate(text, point, xytext=offset, textcoords="offset points", fontsize=9, **style)
+def _level(ax: Any, title: str, value: float, error: float, colour: str, above: float = 4) -> None:
+    """A score that is the same everywhere, with a band of one standard error, and its title so many points above."""
+    ax.axhspan(value - error, value + error, color=colour, alpha=0.14, lw=0)
+    ax.axhline(value, color=colour, lw=1.4, ls=_DASHED)
+    place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom" if above > 0 else "top"}
+    label(ax, title, (0.99, value), (0, above), color=INK, **place)
 
 
 def _add_legend(ax: Any) -> None:
@@ -289,9 +272,5 @@ def _add_legend(ax: Any) -> None:
         "no guarantee": {"color": INK, "mfc": "white", "mew": 1.5, "ms": 7},
         "recommended": {"color": BLUE, "mfc": "none", "mew": 1.4, "ms": 11},
     }
-    handles = [Line2D([], [], ls="", marker="o", label=label, **look) for label, look in looks.items()]
+    handles = [Line2D([], [], ls="", marker="o", label=words, **look) for words, look in looks.items()]
     ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize=9)
-
-
-def _count_violations(count: int) -> str:
-    return "no violation" if not count else f"{count:,} violation{'s' * (count > 1)}"

@@ -31,7 +31,7 @@ from likewise.additive.binning import (
     slot_shares,
 )
 from likewise.additive.design_matrix import Layout
-from likewise.additive.fit import FitOptions, Plan
+from likewise.additive.fit import Plan
 from likewise.additive.objective import Loss, Objective
 from likewise.base import ranges_of
 from likewise.distributed.cluster import compute, delayed, persist, shared
@@ -75,8 +75,8 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
             bound.refuse_special(f"Dask DataFrames of more than {MOST_VALUES:,} rows")
         sample = bound.read(partitions.rows_at(knot_sample(n), names))
         ends = People.read(digest[names], encoder)
-        options, plan = FitOptions.read(model), Plan.of(bound, model.monotone, model.link_name)
-        parts = _plan_columns(plan, sample.rows, ends.rows, n, options.knots(n, encoder.names))
+        plan = Plan.of(model, bound)
+        parts = _plan_columns(plan, sample.rows, ends.rows, n, plan.knots(n))
         binning = _Binning(model, bound, names, target, parts, n)
         blocks = persist(_bin_blocks(partitions, binning))
         shares = compute([delayed(_shares)(block) for block in blocks])
@@ -87,8 +87,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         problem = DaskObjective(
             template.layout, template.loss, np.empty(0), np.zeros(1 + len(parts)), n, blocks=blocks, template=template
         )
-        output_range = None if model._classify else model.output_range_
-        model.scorer_, model.penalty_ = plan.fit(problem, options, output_range)
+        model.scorer_, model.penalty_ = plan.fit(problem)
         model.encoder_ = encoder
         model.ranges_ = ranges_of(ends, bound)
         warn_if_vacuous(model.guarantee_, sample.take(evenly_spaced(len(sample), _CHECKED)))

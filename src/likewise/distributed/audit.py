@@ -33,7 +33,6 @@ from likewise.distributed.buckets import (
 from likewise.distributed.cluster import compute, delayed, persist
 from likewise.distributed.frames import DaskTable, categories_under, metric_columns
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.schema import TableEncoder
 from likewise.metrics.base import Metric
 from likewise.pairs.box_search import count_above
 from likewise.pairs.box_tree import (
@@ -82,13 +81,12 @@ def audit(
     rows = partitions.rows_at(chosen)
     reader.check_known(rows)
     points = encoder.points(rows[names])
-    as_tables = isinstance(bound.schema, TableEncoder)
-    outputs, probable = reader.outputs(rows, as_tables=as_tables)
+    outputs, probable = reader.outputs(rows, as_tables=encoder.reads_tables)
     in_sample = np.searchsorted(chosen, sample)
     X_sample, outputs_sample = points.X[in_sample], outputs[in_sample]
 
     tree = BucketTree.fit(X_sample, outputs_sample, scales, points.kinds, n_buckets_for(n))
-    buckets = shuffle(partitions, reader, encoder, tree, outputs.shape[1], as_tables)
+    buckets = shuffle(partitions, reader, encoder, tree, outputs.shape[1])
     unit = 1.0 if probable else output_unit(buckets)
     labels = OutputLabels.of(model, predictions, output_range, probable=probable)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=labels.are_shares)

@@ -25,7 +25,7 @@ from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.distance import CODE, Kinds
 from likewise.kernel.metric import BoundMetric
-from likewise.kernel.schema import Encoder, People
+from likewise.kernel.schema import ArrayEncoder, Encoder, People
 from likewise.known_values import check_known
 from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import SearchGoal, goal_from, sampled_excesses, search_between, search_within
@@ -53,6 +53,11 @@ class RowEncoder(Frozen):
     encoder: Encoder
     digest: pd.DataFrame
     bound: BoundMetric | None = None
+
+    @property
+    def reads_tables(self) -> bool:
+        """Whether a function without feature names is given tables, rather than arrays."""
+        return not isinstance(self.encoder, ArrayEncoder)
 
     @cached_property
     def nullable(self) -> IntArray:
@@ -229,12 +234,12 @@ def n_buckets_for(n_rows: int) -> int:
 
 
 def shuffle(
-    partitions: Partitions, reader: OutputReader, encoder: RowEncoder, tree: BucketTree, n_outputs: int, as_tables: bool
+    partitions: Partitions, reader: OutputReader, encoder: RowEncoder, tree: BucketTree, n_outputs: int
 ) -> list[Any]:
     """Shuffle rows to their buckets; return these as delayed tables for `read_bucket`, kept by the workers."""
     dd = need("dask.dataframe", "A table in partitions")
     n_columns = encoder.template.X.shape[1]
-    context = shared(_Encoding(reader, encoder, tree, as_tables))
+    context = shared(_Encoding(reader, encoder, tree))
     encoded = [
         delayed(_encode)(table, int(start), context)
         for table, start, stop in zip(partitions.tables, partitions.starts[:-1], partitions.starts[1:], strict=True)
@@ -251,13 +256,12 @@ class _Encoding:
     reader: OutputReader
     encoder: RowEncoder
     tree: BucketTree
-    as_tables: bool
 
 
 def _encode(table: pd.DataFrame, start: int, given: _Encoding) -> pd.DataFrame:
     """Distinct rows as numbers, with their bucket."""
     table = table.set_axis(pd.RangeIndex(start, start + len(table)), axis=0)  # positions, for errors
-    outputs, _ = given.reader.outputs(table, as_tables=given.as_tables)
+    outputs, _ = given.reader.outputs(table, as_tables=given.encoder.reads_tables)
     X = given.encoder.points(table[given.reader.names]).X
     groups = groups_of(np.column_stack([np.nan_to_num(X, nan=np.inf), outputs]))
     X, outputs = X[groups.first], outputs[groups.first]

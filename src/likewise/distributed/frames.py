@@ -81,11 +81,6 @@ class DaskTable:
         name = next(name for name in (f"_{parameter}{'_' * i}" for i in range(99)) if name not in self.columns)
         return replace(self, frame=self.frame.assign(**{name: given})), name
 
-    def empty(self, columns: Sequence[Any]) -> pd.DataFrame:
-        """An empty table of some columns."""
-        kinds = self.frame.dtypes
-        return pd.DataFrame({name: pd.Series(dtype=kinds[name]) for name in columns})
-
     def values_at(self, column: Any, positions: IntArray) -> pd.Series[Any]:
         """Values of a column at sorted, distinct positions, indexed by these."""
         values: pd.Series[Any] = self.scan([column], [], [column]).rows_at(positions)[column]
@@ -180,7 +175,8 @@ def metric_columns(table: DaskTable, metric: Metric, aside: Any = None) -> list[
 
 def categories_under(table: DaskTable, metric: Metric, names: list[Any]) -> list[Any]:
     """Columns that a metric compares as categories."""
-    numbers = metric.encoder(table.empty(names)).is_number
+    empty = pd.DataFrame({name: pd.Series(dtype=table.frame.dtypes[name]) for name in names})
+    numbers = metric.encoder(empty).is_number
     if len(numbers) != len(names):
         raise InvalidInputError(f"metric has {len(numbers)} weights, and the table {len(names)} columns: {names}.")
     return [name for name, number in zip(names, numbers, strict=True) if not number]

@@ -33,7 +33,6 @@ from likewise.distributed.cluster import compute, delayed, persist, reduce
 from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.distance import CODE
-from likewise.kernel.schema import ArrayEncoder
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
 from likewise.pairs.gather import gather_between, gather_within
 from likewise.pairs.points import Points, RowHashes, groups_of, row_hashes
@@ -154,17 +153,16 @@ def dask_people(
     reader = OutputReader.of(model, table, names, predictions, output_range)
     partitions = table.scan(reader.columns, names, list(categorical or ()), by_type=categorical is None)
     encoder = RowEncoder(read_people(partitions.digest, categorical).encoder, partitions.digest)
-    as_tables = not isinstance(encoder.encoder, ArrayEncoder)
 
     n = len(partitions)
     sample = partitions.rows_at(fixed_sample(n, max(SLOPE_SAMPLE, SAMPLE_PER_BUCKET * n_buckets_for(n))))
     reader.check_known(sample)
     points = encoder.points(sample[names])
-    outputs, probable = reader.outputs(sample[:2], as_tables=as_tables)
+    outputs, probable = reader.outputs(sample[:2], as_tables=encoder.reads_tables)
     numbers = np.where(np.isnan(points.X), 0.0, points.X)
     scales = np.where(points.kinds == CODE, 1.0, 1 / np.maximum(numbers.std(axis=0), 1e-300))
     tree = BucketTree.fit(points.X, np.empty((len(points), 0)), scales, points.kinds, n_buckets_for(n))
-    buckets = shuffle(partitions, reader, encoder, tree, outputs.shape[1], as_tables)
+    buckets = shuffle(partitions, reader, encoder, tree, outputs.shape[1])
     return DaskPeople(partitions, encoder, buckets, 1.0 if probable else output_unit(buckets))
 
 

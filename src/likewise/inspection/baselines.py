@@ -149,6 +149,21 @@ def unconstrained_model(
     return UnconstrainedModel([linear, boosting], seed=seed)
 
 
+def proper_losses(predictions: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> FloatArray:
+    """Loss per person: ``sum_k (p_k - 1[y = k])^2 / 2`` for classes, ``(prediction - y)^2`` for a regression.
+
+    For two classes, the former is ``(p - y)^2``.
+
+    Examples
+    --------
+    >>> proper_losses(np.array([[0.8, 0.2], [0.5, 0.5]]), np.array(["a", "b"]), np.array(["a", "b"])).round(2)
+    array([0.04, 0.25])
+    """
+    if classes is None:
+        return np.asarray((predictions - y) ** 2)
+    return 0.5 * np.asarray(((predictions - (y[:, None] == classes)) ** 2).sum(axis=1))
+
+
 class UnconstrainedModel(BaseEstimator):
     """The model with the smallest proper loss, chosen by cross-validation within the people it is fitted to.
 
@@ -206,9 +221,9 @@ class UnconstrainedModel(BaseEstimator):
     def _loss(model: Any, X: pd.DataFrame, y: npt.NDArray[Any], out: npt.NDArray[np.bool_]) -> float:
         """Sum of the Brier scores, or squared errors, of those held out."""
         fitted = clone(model).fit(X[~out], y[~out])
-        if not hasattr(fitted, "predict_proba"):
-            return float(((fitted.predict(X[out]) - y[out]) ** 2).sum())
-        return float(((fitted.predict_proba(X[out]) - (y[out, None] == fitted.classes_)) ** 2).sum())
+        classes = getattr(fitted, "classes_", None)
+        answers = fitted.predict(X[out]) if classes is None else fitted.predict_proba(X[out])
+        return float(proper_losses(answers, y[out], classes).sum())
 
     @available_if(lambda self: hasattr(self.models[0], "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: pd.DataFrame) -> FloatArray:

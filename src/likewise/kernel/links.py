@@ -6,10 +6,12 @@ proofs: `docs/theory.md` §11.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, ndtr, softmax
 
 from likewise._typing import FloatArray
 from likewise.kernel.bounds import Bound, Erf, Tanh, lead_of, round_down
@@ -28,12 +30,16 @@ class ScoreLink:
         Name of the score.
     why : str
         Why the bound holds, in words.
+    outputs : callable
+        Probabilities of all classes from scores of shape (n_samples, n_functions). Those of a person depend on the
+        person's scores alone, to the last bit.
     """
 
     unit: float
     curve: Bound
     score: str
     why: str
+    outputs: Callable[[FloatArray], FloatArray]
 
     def distance_to_tie(self, scores: FloatArray, error: float) -> FloatArray:
         """Distance within which the most likely class cannot change, rounded down; shape (n_samples,).
@@ -56,17 +62,39 @@ class ScoreLink:
         return round_down(lead_of(lead, np.asarray(error)) / self.unit)
 
 
-LINK_CELLS = 60  # values of plain work that one score counts for: its exponential is taken by itself
+def _of_either_sign(share: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
+    """Both probabilities from the score: one minus the other would lose the digits of a small one."""
+    return lambda scores: np.hstack([share(-scores), share(scores)])
+
+
+def _cut(scores: FloatArray) -> FloatArray:
+    second = np.clip(0.5 + scores, 0.0, 1.0)
+    return np.hstack([1 - second, second])
+
 
 LINKS = {
-    "logistic": ScoreLink(4.0, Tanh(), "log-odds", "log-odds that move by at most 4 D move a probability by tanh(D)"),
+    "logistic": ScoreLink(
+        4.0,
+        Tanh(),
+        "log-odds",
+        "log-odds that move by at most 4 D move a probability by tanh(D)",
+        _of_either_sign(expit),
+    ),
     "softmax": ScoreLink(
-        2.0, Tanh(), "logit", "logits that move by at most 2 D move the log-odds of any set of classes by 4 D"
+        2.0,
+        Tanh(),
+        "logit",
+        "logits that move by at most 2 D move the log-odds of any set of classes by 4 D",
+        lambda scores: np.asarray(softmax(scores, axis=1)),
     ),
     "probit": ScoreLink(
-        float(np.sqrt(2 * np.pi)), Erf(), "probit score", "its slope is at most 1 where the score moves by D"
+        float(np.sqrt(2 * np.pi)),
+        Erf(),
+        "probit score",
+        "its slope is at most 1 where the score moves by D",
+        _of_either_sign(ndtr),
     ),
-    "clip": ScoreLink(1.0, Bound(), "score", "a score cut to a range moves by no more than before"),
+    "clip": ScoreLink(1.0, Bound(), "score", "a score cut to a range moves by no more than before", _cut),
 }
 
 

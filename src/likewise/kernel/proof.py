@@ -121,13 +121,13 @@ def _need(holds: object, what: str) -> None:
 
 
 def by_formula(claim: Claim, size: float, how: str, pairs: Pairs = ()) -> Proof:
-    """Nobody is further apart than the number that a formula, or trying everybody, gives."""
+    """Nobody is further apart than the number that a formula, or trying everybody, gives (§15, "Additive models")."""
     _need(0 <= size < np.inf, f"a difference of {size} is none.")
     return Proof(_outwards(claim, size), _said(how), _checked(claim, pairs), seal=SEAL)
 
 
 def by_boxes(claim: Claim, searched: Searched, how: str, pairs: Pairs = ()) -> Proof:
-    """Boxes that hold everybody were bounded one by one: the largest of their bounds holds for all.
+    """``max over people <= max over boxes of their bounds``: boxes that hold everybody were bounded one by one (§15).
 
     What was found at a point is no evidence for the bound, but can speak against it: a bound below it is none.
     """

@@ -45,7 +45,7 @@ def _check_range(output_range: Range) -> None:
 
 
 def constant(metric: BoundMetric, output: FloatArray, output_range: Range = None) -> Guarantee:
-    """``h(x) = h(x')`` for everybody, so ``TV = 0 <= D`` under every metric."""
+    """``h(x) = h(x')`` for everybody, so ``TV = 0 <= D`` under every metric (§1)."""
     _check_range(output_range)
     low, high = output_range or (0.0, 1.0)
     _need(((output >= low) & (output <= high)).all(), f"the output {output} is not between {low:g} and {high:g}.")
@@ -364,7 +364,7 @@ def band(inner: Guarantee, thresholds: FloatArray, width: float) -> Guarantee:
 
 
 def reread(guarantee: Guarantee, schema: Encoder) -> Guarantee:
-    """The same, about people read with their columns in another order: distances are by name."""
+    """The same, about people read with their columns in another order: D is a sum over columns, by name (§2, §9)."""
     own, other = guarantee.bound_metric, guarantee.bound_metric.rebound(schema)
     at = [own.schema.names.index(name) for name in schema.names]
     # Directions of a linear map are multiplied out anew, and rounded.

@@ -110,9 +110,9 @@ class Encoder(ABC):
         """Which columns are numeric; the others are categorical."""
 
     @property
-    @abstractmethod
     def is_plain(self) -> bool:
-        """Whether encoding loses nothing: a model may be given the rows or the table."""
+        """Whether encoding loses nothing, as all columns are numbers: a model may be given the rows or the table."""
+        return all(is_amount(column) for column in self.columns)
 
     @abstractmethod
     def as_table(self, X: Any, name: str = "X") -> Any:
@@ -155,11 +155,6 @@ class ArrayEncoder(Encoder):
     def is_number(self) -> BoolArray:
         """True for every column."""
         return np.ones(self.n_columns, dtype=bool)
-
-    @property
-    def is_plain(self) -> bool:
-        """True."""
-        return True
 
     def as_table(self, X: Any, name: str = "X") -> Any:
         """An array of numbers, with columns in this order."""
@@ -263,11 +258,6 @@ class TableEncoder(Encoder):
     def is_number(self) -> BoolArray:
         """Which columns hold numbers or ordered categories."""
         return np.array([isinstance(column, NumericColumn) for column in self.columns], dtype=bool)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether all columns are numbers."""
-        return all(is_amount(column) for column in self.columns)
 
     def as_table(self, X: Any, name: str = "X") -> pd.DataFrame:
         """A DataFrame with the learned columns, in their order.

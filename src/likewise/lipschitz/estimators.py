@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from likewise import _onnx
-from likewise._engine import kernel
-from likewise._fit_validation import seed_from
+from likewise._fit_validation import TrainingData, seed_from
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, SEED, Rule, integer, one_of
@@ -27,7 +25,7 @@ from likewise.kernel import rules
 from likewise.kernel.certificate import Estimate
 from likewise.kernel.evidence import Layers
 from likewise.kernel.guarantee import Guarantee
-from likewise.kernel.links import LINK_CELLS, LINKS, from_unit_range, to_unit_range
+from likewise.kernel.links import LINKS, from_unit_range, to_unit_range
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People
 from likewise.lipschitz.export import onnx_model
@@ -58,11 +56,10 @@ class LipschitzScorer(PlainScorer):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Outputs; nothing is drawn, so the intervals have width 0."""
-        scores = LINKS[self.link].unit * network_scores(self.layers, people.rows)
-        limits = self.output_range
-        mean = np.empty((len(people), 1 if limits else max(2, scores.shape[1])))
-        kernel("additive", self.link, LINK_CELLS * scores.size)(scores, mean)
-        return Estimate.certain(from_unit_range(mean, limits) if limits else mean)
+        link, scores = LINKS[self.link], network_scores(self.layers, people.rows)
+        if self.output_range:
+            return Estimate.certain(from_unit_range(np.clip(0.5 + scores, 0.0, 1.0), self.output_range))
+        return Estimate.certain(link.outputs(link.unit * scores))
 
     def visible(self, people: People) -> FloatArray:
         """Numbers in units of the metric, clipped to the training range, and codes of known categories."""
@@ -118,9 +115,8 @@ class _Lipschitz(ConstrainedEstimator):
 
     def _fit_network(
         self,
-        people: People,
+        data: TrainingData,
         targets: FloatArray,
-        weights: FloatArray | None,
         metric: BoundMetric,
         *,
         loss: LossFunction,
@@ -130,7 +126,7 @@ class _Lipschitz(ConstrainedEstimator):
     ) -> LipschitzScorer:
         metric.refuse_tables("a network")
         used = np.flatnonzero(metric.matters)
-        samples = WeightedSamples.from_data(people.rows[:, used], targets, weights)
+        samples = WeightedSamples.from_data(data.people.rows[:, used], targets, data.weights)
         inputs, widths = read_columns(samples, used, metric), (*self.hidden_layer_sizes, n_outputs)
         rng, n_steps = np.random.default_rng(seed_from(self.random_state)), int(self.n_steps)
         with progress_bar("Training", n_steps, show=bool(self.verbose)) as advance:
@@ -213,9 +209,7 @@ class LipschitzClassifier(_Lipschitz, ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
-    ) -> LipschitzScorer:
+    def learn(self, data: TrainingData, metric: BoundMetric) -> LipschitzScorer:
         """Train the network, scale it into the metric, and compute the guarantee from its weights."""
         if self.link == "clip" and self.loss == "log":
             raise InvalidInputError("loss must be 'hinge' for link='clip', which reaches 0; got 'log'.")
@@ -223,9 +217,9 @@ class LipschitzClassifier(_Lipschitz, ConstrainedClassifier):
         if n_classes > 2 and self.link != "logistic":
             raise InvalidInputError(f"link must be 'logistic' for more than two classes; got {self.link!r}.")
         link = self.link if n_classes == 2 else "softmax"
-        codes = np.searchsorted(self.classes_, y).astype(np.float64)
+        codes = np.searchsorted(self.classes_, data.y).astype(np.float64)
         loss, n_outputs = classification_loss(self.loss, link), 1 if n_classes == 2 else n_classes
-        return self._fit_network(people, codes, weights, metric, loss=loss, link=link, n_outputs=n_outputs)
+        return self._fit_network(data, codes, metric, loss=loss, link=link, n_outputs=n_outputs)
 
 
 class LipschitzRegressor(_Lipschitz, ConstrainedRegressor):
@@ -279,10 +273,8 @@ class LipschitzRegressor(_Lipschitz, ConstrainedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
-    ) -> LipschitzScorer:
+    def learn(self, data: TrainingData, metric: BoundMetric) -> LipschitzScorer:
         """Train the network, scale it into the metric, and compute the guarantee from its weights."""
         limits = self.output_range_
-        targets = to_unit_range(y, limits)
-        return self._fit_network(people, targets, weights, metric, loss=squared_loss, link="clip", output_range=limits)
+        targets = to_unit_range(data.y, limits)
+        return self._fit_network(data, targets, metric, loss=squared_loss, link="clip", output_range=limits)

@@ -30,6 +30,8 @@ BLANKS_ONLY = 1e-40
 
 ONLY_BLANKS = "only blanks matter"
 
+_LEAST_SPREAD = 0.005  # half a point
+
 NEGLIGIBLE = 1e-30
 """Scale below which no number makes a difference; `BLANKS_ONLY` is below it, also after the metric was scaled."""
 
@@ -411,6 +413,29 @@ class TableMetric(Metric):
         special = self._each_code(round_share)
         return self.with_params(numeric=numeric, categorical=categorical, missing=missing or "refuse", special=special)
 
+    def without_negligible(self, people: pd.DataFrame) -> TableMetric:
+        """The same without weights that nobody would discuss, as they hardly separate these people.
+
+        A weight becomes 0 if its column makes less than half a point between the 5th and the 95th percentile (between
+        the ends, where these are equal). A blank or a special code weighs nothing where its number does not.
+
+        Examples
+        --------
+        >>> metric = TableMetric({"age": 0.01, "cards": 0.001}, {"region": 0.004}, missing={"cards": 0.2})
+        >>> people = pd.DataFrame({"age": [20, 60], "cards": [0, 4], "region": ["n", "s"]})
+        >>> kept = metric.without_negligible(people)
+        >>> kept.by_column, dict(kept.missing)
+        ({'age': 0.01, 'cards': 0.0, 'region': 0.0}, {'cards': 0.0})
+        """
+        encoder = self.encoder(people)
+        rows, bound = encoder.encode(people, "people"), self.bind(encoder)
+        spreads = [_typical_spread(*each) for each in zip(rows.T, encoder.is_number, strict=True)]
+        small = np.flatnonzero(bound.matters & (bound.scales * spreads < _LEAST_SPREAD))
+        gone = [encoder.names[i] for i in small]
+        missing = {name: 0.0 if name in gone else weight for name, weight in self.missing.items()}
+        kept = self.reweighted(dict.fromkeys(gone, 0.0), missing)
+        return kept.with_params(zero_reasons={**self.zero_reasons, **dict.fromkeys(gone, "not_used")})
+
     def _each_code(self, change: Callable[[float], float]) -> dict[Any, dict[float, float]]:
         """Special codes with other weights."""
         return {name: {code: change(weight) for code, weight in codes.items()} for name, codes in self.special.items()}
@@ -616,3 +641,14 @@ def _codes(column: Any, codes: Any) -> Mapping[float, float]:
 
 def _others(names: Mapping[Any, Any], metric: TableMetric) -> list[Any]:
     return [name for name in names if name not in metric.numeric and name not in metric.categorical]
+
+
+def _typical_spread(values: FloatArray, number: bool) -> float:
+    """From the 5th to the 95th percentile of the numbers, or between the ends; 1 for categories."""
+    if not number:
+        return 1.0
+    there = values[~np.isnan(values)]
+    if not len(there):
+        return 0.0
+    low, high = np.quantile(there, [0.05, 0.95])
+    return float(high - low if high > low else np.ptp(there))

@@ -158,16 +158,6 @@ class WeightedLp(Metric):
         worth = ["must not matter" if scale == 0 else f"{0.01 / scale:.3g}" for scale in self.scales]
         return pd.DataFrame({"column": names, "weight": self.weights, "one point": worth})
 
-    def normalized(self, mean: float = 1.0) -> WeightedLp:
-        """Return the metric with the same relative weights and the given mean weight."""
-        check_positive("mean", mean)
-        if not self.weights.any():
-            raise InvalidInputError(
-                "weights are all 0, so they cannot be scaled to a mean. Give one a positive weight."
-            )
-        relative = self.weights / self.weights.max()
-        return WeightedLp(relative * (mean / relative.mean()), self.p, feature_names=self.feature_names)
-
     def _key(self) -> tuple[Any, ...]:
         return self.p, self.feature_names, tuple(self.weights.tolist())
 

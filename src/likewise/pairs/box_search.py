@@ -127,50 +127,20 @@ def _search(tree: BoxTree, tasks: IntArray, goal: SearchGoal, n_jobs: int | None
 
 
 @njit(cache=True, error_model="numpy")
-def _better(excess, i, j, other, k, m):
-    """Whether the pair (i, j) comes before the pair (k, m) in the table of the worst."""
-    if excess != other:
-        return excess > other
-    return i < k if i != k else j < m
-
-
-@njit(cache=True, error_model="numpy")
-def _keep(heap, pairs, values, size, excess, i, j, times, difference, distance):
-    """Put a pair in the heap, whose root is the least bad pair kept; return the new size."""
-    n = len(heap)
-    if size < n:
-        hole = size
-        size += 1
-        while hole > 0:
-            up = (hole - 1) // 2
-            if not _better(heap[up], pairs[up, 0], pairs[up, 1], excess, i, j):
-                break
-            heap[hole], pairs[hole], values[hole] = heap[up], pairs[up], values[up]
-            hole = up
-    else:
-        if not _better(excess, i, j, heap[0], pairs[0, 0], pairs[0, 1]):
-            return size
-        hole = 0
-        while 2 * hole + 1 < n:
-            down = 2 * hole + 1
-            right = down + 1
-            if right < n and _better(
-                heap[down], pairs[down, 0], pairs[down, 1], heap[right], pairs[right, 0], pairs[right, 1]
-            ):
-                down = right
-            if not _better(excess, i, j, heap[down], pairs[down, 0], pairs[down, 1]):
-                break
-            heap[hole], pairs[hole], values[hole] = heap[down], pairs[down], values[down]
-            hole = down
-    heap[hole] = excess
-    pairs[hole, 0], pairs[hole, 1], pairs[hole, 2] = i, j, times
-    values[hole, 0], values[hole, 1] = difference, distance
-    return size
+def _put_worst_first(pairs, values, n_worst):
+    """Move the pairs with the largest excess to the front, ties by position; return the smallest excess of these."""
+    order = np.arange(len(pairs))
+    for key in (1.0 * pairs[:, 1], 1.0 * pairs[:, 0], values[:, 1] - values[:, 0]):
+        order = order[np.argsort(key[order], kind="mergesort")]
+    worst = order[:n_worst]
+    pairs[:n_worst], values[:n_worst] = pairs[worst], values[worst]
+    return values[n_worst - 1, 0] - values[n_worst - 1, 1]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _run(tree, node_count, tasks, tolerance, n_worst, floor, ratio):
-    heap, pairs, values = np.empty(n_worst), np.empty((n_worst, 3), np.int64), np.empty((n_worst, 2))
+    room = 2 * n_worst + LEAF_SIZE  # sorted when full
+    pairs, values = np.empty((room, 3), np.int64), np.empty((room, 2))
     differences, distances = np.empty(LEAF_SIZE), np.empty(LEAF_SIZE)
     goal = np.array([tolerance, floor, ratio])
     (columns, outputs), order, counts, start, stop = parts_of(tree), tree.order, tree.counts, tree.start, tree.stop
@@ -191,10 +161,11 @@ def _run(tree, node_count, tasks, tolerance, n_worst, floor, ratio):
                     if differences[j] >= _BELOW_ONE * goal[2] * distances[j]:
                         goal[2] = max(goal[2], differences[j] / distances[j] if distances[j] > 0 else np.inf)
                     if excess >= goal[1]:
+                        if kept == room:
+                            goal[1] = max(goal[1], _put_worst_first(pairs, values, n_worst))
+                            kept = n_worst
                         m, o = order[i], order[first + j]
-                        kept = _keep(
-                            heap, pairs, values, kept, excess, min(m, o), max(m, o), times, differences[j], distances[j]
-                        )
-                        if kept == n_worst:
-                            goal[1] = max(goal[1], heap[0])
+                        pairs[kept, 0], pairs[kept, 1], pairs[kept, 2] = min(m, o), max(m, o), times
+                        values[kept, 0], values[kept, 1] = differences[j], distances[j]
+                        kept += 1
     return n_violations, n_compared, goal[2], pairs[:kept], values[:kept]

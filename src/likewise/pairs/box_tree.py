@@ -17,7 +17,6 @@ from likewise._typing import FloatArray, IntArray
 from likewise.kernel.distance import CODE, NULLABLE, NUMBER, Kinds, dual, lp_norm
 from likewise.pairs.box_bounds import MARGIN, Space, all_exceed, excess_bound
 from likewise.pairs.kernels import fill_differences, fill_distances
-from likewise.pairs.scans import all_numbers
 
 LEAF_SIZE = 32
 SLOPE_SAMPLE = 5000  # sample size for the choice of slopes
@@ -56,7 +55,7 @@ class BoxTree(NamedTuple):
 
 
 def search_parameters(
-    X: FloatArray, outputs: FloatArray, ends: FloatArray, scales: FloatArray, p: float, kinds: Kinds | None = None
+    X: FloatArray, outputs: FloatArray, ends: FloatArray, scales: FloatArray, p: float, kinds: Kinds
 ) -> SearchParameters:
     """Choose slopes by a sample of people and outputs; `ends` are the lowest and highest values of everyone.
 
@@ -66,10 +65,8 @@ def search_parameters(
     if not matters.any():  # one column of scale 0 keeps the kernels simple
         matters = np.arange(len(scales)) == 0
     used = np.flatnonzero(matters)
-    if kinds is not None:  # codes last
-        used = used[np.argsort(kinds[used] == CODE, kind="stable")]
-    scales = np.ascontiguousarray(scales[used])
-    kinds = all_numbers(scales) if kinds is None else kinds[used]
+    used = used[np.argsort(kinds[used] == CODE, kind="stable")]  # codes last
+    scales, kinds = np.ascontiguousarray(scales[used]), kinds[used]
     low, high = np.nan_to_num(ends[:, used])
     centre = low / 2 + high / 2
     centred = _filled(np.ascontiguousarray(X[:, used].T)) - centre[:, None]
@@ -136,7 +133,7 @@ def box_tree_of(
     outputs: FloatArray,
     scales: FloatArray,
     p: float,
-    kinds: Kinds | None = None,
+    kinds: Kinds,
     count: IntArray | None = None,
 ) -> BoxTree:
     """Build the tree with parameters chosen by these people alone.
@@ -146,8 +143,8 @@ def box_tree_of(
     X : ndarray of shape (n_people, n_features)
     outputs : ndarray of shape (n_people, n_outputs)
         The difference of two people is the sum of their absolute differences.
-    kinds : ndarray of shape (n_features,), optional
-        As in `likewise.pairs.points.Points`; numbers if not given.
+    kinds : ndarray of shape (n_features,)
+        As in `likewise.pairs.points.Points`.
     count : ndarray of shape (n_people,), optional
         How many equal people each one stands for.
     """

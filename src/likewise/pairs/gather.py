@@ -35,7 +35,7 @@ def gather(
     tolerance: float,
     max_pairs: int,
     n_worst: int = N_WORST,
-    kinds: Kinds | None = None,
+    kinds: Kinds,
 ) -> Gathered:
     """Gather pairs with ``difference - D > tolerance``, or the `n_worst` worst if there are more than `max_pairs`.
 

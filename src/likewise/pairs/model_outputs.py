@@ -15,6 +15,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_numbers, check_output_range
 from likewise.ask import Ask
 from likewise.exceptions import InvalidInputError
+from likewise.kernel.schema import People
 from likewise.metrics.units import number
 from likewise.pairs.points import Points
 
@@ -175,10 +176,7 @@ class ModelOutputs:
         output_range: tuple[float, float] | None = None,
     ) -> ModelOutputs:
         """Outputs of `model` for `X`, or `predictions`; differences are in units of the width of `output_range`."""
-        if predictions is None:
-            outputs, probable = asked_outputs(Ask.of(model, X, points.people.encoder), output_range)
-        else:
-            outputs, probable = given_outputs(predictions, len(points), output_range)
+        outputs, probable = outputs_of(model, X, points.people, predictions, output_range)
         unit = 1.0 if probable else power_of_two_unit(float(np.ptp(outputs)))
         labels = OutputLabels.of(model, predictions, output_range, probable=probable)
         if predictions is None and labels.limits is None:
@@ -192,6 +190,15 @@ class ModelOutputs:
     def differences(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences of outputs between the people a and b."""
         return np.asarray(self.unit * np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1))
+
+
+def outputs_of(
+    model: Any, X: Any, people: People, predictions: Any, output_range: tuple[float, float] | None
+) -> tuple[FloatArray, bool]:
+    """Outputs of `model` for `X`, or `predictions`; and whether they are probabilities."""
+    if predictions is None:
+        return asked_outputs(Ask.of(model, X, people.encoder), output_range)
+    return given_outputs(predictions, len(people), output_range)
 
 
 def power_of_two_unit(spread: float) -> float:

@@ -288,8 +288,8 @@ class Groups:
 def groups_of(rows: FloatArray) -> Groups:
     """Group equal rows; groups are in the order of their first row."""
     if not rows.shape[1]:
-        return Groups(np.zeros(1, np.int64), np.array([len(rows)]), np.zeros(len(rows), np.int64))
+        return Groups(np.zeros(1, np.int64), np.array([len(rows)], np.int64), np.zeros(len(rows), np.int64))
     same = pd.DataFrame(rows).groupby(list(range(rows.shape[1])), sort=False, dropna=False)
-    of_row = same.ngroup().to_numpy(dtype=np.int64)
+    of_row = np.asarray(same.ngroup(), dtype=np.int64)
     _, first, count = np.unique(of_row, return_index=True, return_counts=True)
     return Groups(first.astype(np.int64), count.astype(np.int64), of_row)

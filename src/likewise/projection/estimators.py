@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 
-from likewise._fit_validation import seed_from
+from likewise._fit_validation import TrainingData, seed_from
 from likewise._inner_estimator import (
     WrapsEstimator,
     as_given,
@@ -26,7 +26,6 @@ from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.links import from_unit_range, to_unit_range
 from likewise.kernel.metric import BoundMetric
-from likewise.kernel.schema import People
 from likewise.metrics.base import Metric
 from likewise.projection.least_squares import Anchors, closest_values
 from likewise.projection.mcshane_whitney import make_envelope
@@ -67,48 +66,37 @@ class _Projected(WrapsEstimator):
         """Values of the anchors: the closest to `scores_` within the metric."""
         return from_unit_range(self.scorer_.values, self._limits)
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, bound: BoundMetric
-    ) -> ProjectedScorer:
+    def learn(self, data: TrainingData, metric: BoundMetric) -> ProjectedScorer:
         """Score people out of fold, project the scores of the anchors, and extend them to everybody."""
         state = check_random(self.random_state)
         rng = np.random.default_rng(seed_from(state))
-        bound.description.check_axioms(people)
-        anchors = Anchors.choose(people, weights, bound, self.n_anchors, rng)
-        scores = anchors.mean(self._scores(people, y, weights, anchors, state), weights)
-        anchor_rows = people.take(anchors.first)
-        envelope = make_envelope(bound, anchor_rows)
+        metric.description.check_axioms(data.people)
+        anchors = Anchors.choose(data, metric, self.n_anchors, rng)
+        scores = anchors.mean(self._scores(data, anchors, state), data)
+        anchor_rows = data.people.take(anchors.first)
+        envelope = make_envelope(metric, anchor_rows)
         bounds = envelope.at_anchors(anchor_rows)
         values = np.clip(closest_values(scores, anchors.weights, bounds, verbose=bool(self.verbose)), 0.0, 1.0)
         if self.base is None:
-            base, blend = self._fit_default_base(people, y, weights, bound, anchors, values)
+            base, blend = self._fit_default_base(data, metric, anchors, values)
         else:
-            base = fit_base(self.base, people, y, weights, bound, self._limits)
+            base = fit_base(self.base, data, metric, self._limits)
             check_base_classes(base, self._classes)
             blend = BlendWeights(1.0, 0.0, 0.0)
         self.scores_, self.n_anchors_ = from_unit_range(scores, self._limits), len(anchors)
         return ProjectedScorer(envelope, values, blend, base, self._classes, getattr(self, "output_range_", None))
 
-    def _scores(
-        self,
-        people: People,
-        y: npt.NDArray[Any],
-        weights: FloatArray | None,
-        anchors: Anchors,
-        state: np.random.RandomState,
-    ) -> FloatArray:
+    def _scores(self, data: TrainingData, anchors: Anchors, state: np.random.RandomState) -> FloatArray:
         """Scores of the rows of the anchors, between 0 and 1."""
         estimator, rows = self.estimator, anchors.rows
         if not is_trained_here(estimator):
-            return scores_of(estimator, as_given(estimator, people).take(rows), self._classes, self._limits)
+            return scores_of(estimator, as_given(estimator, data.people).take(rows), self._classes, self._limits)
         if self.random_state is not None:
             estimator = clone(estimator)
             seed_inner(estimator, state)
         scores = out_of_fold_scores(
             estimator,
-            people,
-            y,
-            self._inner_weights(weights),
+            self._inner_data(data),
             self._classes,
             self._limits,
             cv=self.cv,
@@ -118,34 +106,27 @@ class _Projected(WrapsEstimator):
         return scores[rows]
 
     def _fit_default_base(
-        self,
-        people: People,
-        y: npt.NDArray[Any],
-        weights: FloatArray | None,
-        metric: BoundMetric,
-        anchors: Anchors,
-        values: FloatArray,
+        self, data: TrainingData, metric: BoundMetric, anchors: Anchors, values: FloatArray
     ) -> tuple[Any, BlendWeights]:
         """An additive model as base if that reduces the error on held-out anchors, and the blend weights."""
-        anchor_rows = people.take(anchors.first)
-        n_people = effective_n_samples(len(people), weights)
+        anchor_rows = data.people.take(anchors.first)
+        n_people = effective_n_samples(len(data), data.weights)
         unfitted, coarse = default_base(metric, n_people, classify=self._classify)
-        targets = self._unit_outcomes(y)
+        targets = self._unit_outcomes(data.y)
         base: Any = None
         if unfitted is not None and np.ptp(targets):
-            base = fit_base(unfitted, people, y, weights, metric, self._limits)
+            base = fit_base(unfitted, data, metric, self._limits)
             coarse.set_params(penalty=base.penalty_)  # chosen once, not in every fold
 
         def held_out_scores(held_out: IntArray) -> FloatArray:
             train = np.flatnonzero(~np.isin(anchors.of_row, held_out))
-            used = train if weights is None else train[weights[train] > 0]
+            used = train[data.counts[train] > 0]
             if not np.ptp(targets[used]):  # nothing to learn from
                 return np.full(len(held_out), targets[used].mean())
-            train_weights = None if weights is None else weights[train]
-            model = fit_base(coarse, people.take(train), y[train], train_weights, metric, self._limits)
+            model = fit_base(coarse, data.take(train), metric, self._limits)
             return base_scores(model, anchor_rows.take(held_out), self._classes, self._limits)
 
-        outcomes = anchors.mean(targets[anchors.rows], weights)
+        outcomes = anchors.mean(targets[anchors.rows], data)
         held_out = None if base is None else held_out_scores
         blend = fit_blend(metric, anchor_rows, values, outcomes, anchors.weights, held_out)
         return (base if blend.base else None), blend

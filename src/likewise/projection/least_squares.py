@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from likewise._engine import kernel
+from likewise._fit_validation import TrainingData
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.metric import BoundMetric
-from likewise.kernel.schema import People
 from likewise.pairs.points import groups_of, splits_of
 from likewise.projection.mcshane_whitney import EnvelopeBounds
 
@@ -47,15 +47,13 @@ class Anchors:
     weights: FloatArray
 
     @classmethod
-    def choose(
-        cls, people: People, weights: FloatArray | None, metric: BoundMetric, n_anchors: Any, rng: np.random.Generator
-    ) -> Anchors:
+    def choose(cls, data: TrainingData, metric: BoundMetric, n_anchors: Any, rng: np.random.Generator) -> Anchors:
         """Take all distinct people of positive weight, or `n_anchors` of them at random, whatever the order of rows."""
-        rows = people.rows
+        rows, counts = data.people.rows, data.counts
         if metric.has_parts:
             rows = rows[:, metric.matters]
         rows = np.where(np.isnan(rows), np.inf, rows)
-        used = np.arange(len(rows)) if weights is None else np.flatnonzero(weights > 0)
+        used = np.flatnonzero(counts > 0)
         groups = groups_of(rows[used])
         n = len(groups.first)
         chosen = np.lexsort(rows[used[groups.first]].T[::-1]) if rows.shape[1] else np.arange(n)
@@ -72,8 +70,7 @@ class Anchors:
         anchor[chosen] = np.arange(n_chosen)
         of_row = np.full(len(rows), -1)
         of_row[used] = anchor[groups.of_row]
-        weight = np.ones(len(rows)) if weights is None else weights
-        return cls(used[groups.first[chosen]], of_row, _sums(of_row, weight, n_chosen))
+        return cls(used[groups.first[chosen]], of_row, _sums(of_row, counts, n_chosen))
 
     def __len__(self) -> int:
         return len(self.first)
@@ -83,11 +80,10 @@ class Anchors:
         """Rows that have an anchor."""
         return np.flatnonzero(self.of_row >= 0)
 
-    def mean(self, values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    def mean(self, values: FloatArray, data: TrainingData) -> FloatArray:
         """Weighted mean per anchor of the values of `rows`."""
-        weight = np.ones(len(self.of_row)) if weights is None else weights
         rows = self.rows
-        return _sums(self.of_row[rows], weight[rows] * values, len(self)) / self.weights
+        return _sums(self.of_row[rows], data.counts[rows] * values, len(self)) / self.weights
 
 
 def _sums(of_row: IntArray, amounts: FloatArray, n: int) -> FloatArray:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from likewise._fit_validation import TrainingData
 from likewise._guarantee_warnings import suppress_guarantee_warnings
 from likewise._inner_estimator import fit_weighted, scores_of
 from likewise._progress import progress_bar
@@ -49,14 +50,7 @@ def default_base(metric: BoundMetric, n_people: float, *, classify: bool) -> tup
     return base if is_small else coarse, coarse
 
 
-def fit_base(
-    base: Any,
-    people: People,
-    y: npt.NDArray[Any],
-    weights: FloatArray | None,
-    metric: BoundMetric,
-    limits: tuple[float, float],
-) -> Any:
+def fit_base(base: Any, data: TrainingData, metric: BoundMetric, limits: tuple[float, float]) -> Any:
     """Scale a number to [0, 1], or fit an estimator that is within the metric; a `FrozenEstimator` is not refitted."""
     if isinstance(base, Real) and not isinstance(base, bool):
         number: Any = base
@@ -67,7 +61,7 @@ def fit_base(
         return float(to_unit_range(number, limits))
     if isinstance(base, FrozenEstimator):
         model: Any = base.estimator
-        own, given = getattr(getattr(model, "encoder_", None), "raw_labels", None), people.encoder.raw_labels
+        own, given = getattr(getattr(model, "encoder_", None), "raw_labels", None), data.people.encoder.raw_labels
         if own is not None and given is not None and own != given:
             raise InvalidInputError(
                 f"base must have the columns of X, {list(given)}, in this order; it has {list(own)}."
@@ -81,7 +75,8 @@ def fit_base(
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
         with suppress_guarantee_warnings():
-            model = fit_weighted(model, people.table if people.given is None else people.given, y, weights)
+            table = data.people.table if data.people.given is None else data.people.given
+            model = fit_weighted(model, table, data.y, data.weights)
     else:
         raise InvalidTypeError(
             "base must be None, a number, or an estimator that is within the metric, such as AdditiveClassifier; got "

@@ -22,7 +22,6 @@ from likewise._typing import FloatArray
 from likewise._validation import short_repr
 from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.ask import answers, as_taken
-from likewise.auditing.audit import Audit, audit, tolerance_under
 from likewise.auditing.coverage import measure_coverage
 from likewise.auditing.file_review import FileReview
 from likewise.base import ConstrainedEstimator
@@ -31,7 +30,6 @@ from likewise.decisions.threshold import ThresholdDecision
 from likewise.design.frontier import MetricFrontier
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.prediction import hard_votes, soft_votes
-from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.schema import People, as_frame, without_sparse
 from likewise.metrics.base import Metric
 from likewise.report.data import Cost, GroupScores, ReportData, ReviewedFiles, check_table_metric
@@ -174,7 +172,7 @@ def build_report(
     check_table_metric(metric)
     check_consistent_length(X, y)
     classes = getattr(model, "classes_", None)
-    shown, name = (-1, str(outcome or "the prediction")) if classes is None else _outcome(model, classes, outcome)
+    shown, name = (-1, str(outcome or "the prediction")) if classes is None else shown_outcome(model, classes, outcome)
     labels = np.asarray(y)
     if classes is not None and not np.isin(labels, classes).all():
         unknown = labels[~np.isin(labels, classes)].tolist()[0]
@@ -210,8 +208,6 @@ def build_report(
         after=after,
         shown=shown,
         output_range=guarantee.output_range,
-        audit_before=None if before is None else _audit(people, before, guarantee),
-        audit_after=_audit(people, after, guarantee),
         cost=cost,
         missed=tuple(map(str, missed)),
         groups=_groups(table.iloc[learned], labels[learned], metric, cost, classes, shown),
@@ -277,11 +273,11 @@ def build_scores_report(
     table = _with_names(without_sparse(as_frame(X)))
     chosen, answers = evenly_spaced(len(table), _SEARCHED), np.asarray(scores, dtype=np.float64)
     people, after = metric.encode_rows(table.iloc[chosen]), answers[chosen]
-    searched = None
-    if len(people) > 1:
-        searched = audit(None, people.table, metric, predictions=after, output_range=output_range, n_worst=_WORST)
     taken = None if model is None else as_frame(X if asked is None else asked)
-    end = Direction.of(given_or_stored(favourable, model), getattr(model, "classes_", None)).end
+    classes = np.asarray(getattr(model, "classes_", ())).tolist()
+    classes.sort(key=lambda label: str(label) == outcome)  # of two, `scores` are probabilities of the outcome
+    favourable = given_or_stored(favourable, model)
+    end = Direction.of(favourable, classes or None).end
     return ReportData(
         title=words.pop("title", "How alike people are treated"),
         outcome=outcome,
@@ -289,10 +285,9 @@ def build_scores_report(
         people=people,
         after=after,
         output_range=output_range,
-        audit_after=searched,
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
         review=_reviewed(review, table, metric, answers),
-        hidden=measure_hidden(model, taken, domain, people.table, after, metric, output_range, end),
+        hidden=measure_hidden(model, taken, domain, people.table, after, metric, output_range, favourable, end),
         group_audit=audit_hidden(people.table, after, metric, output_range, end),
         n_population=len(table),
         **words,
@@ -320,7 +315,7 @@ def _reviewed(review: FileReview | None, table: pd.DataFrame, metric: Metric, an
     return ReviewedFiles(review, people, answers(people) if callable(answers) else answers[rows])
 
 
-def _outcome(model: Any, classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
+def shown_outcome(model: Any, classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
     """Position and name of the class whose probability is shown."""
     names = [str(label) for label in classes]
     if outcome is not None and str(outcome) not in names:
@@ -363,20 +358,6 @@ def _predict(
         return answers(model, people.table, "predict_proba")
     votes = soft_votes if hasattr(model, "predict_proba") else hard_votes
     return votes(model, classes)(people.table)
-
-
-def _audit(people: People, answers: FloatArray, guarantee: Guarantee) -> Audit | None:
-    if len(people) < 2:
-        return None
-    return audit(
-        None,
-        people.table,
-        guarantee.metric,
-        predictions=answers,
-        output_range=guarantee.output_range,
-        tolerance=tolerance_under(guarantee),
-        n_worst=_WORST,
-    )
 
 
 def _decisions(model: Any, people: People, after: FloatArray, shown: int) -> DecisionCosts | None:

@@ -22,15 +22,15 @@ def pair_cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: st
     """Pairs of people, with their scores and what sets them apart."""
     cards = []
     for pair in pairs.to_dict("records"):
-        both, difference = [pair["row_a"], pair["row_b"]], pair["difference"]
-        allowed = min(1.0, pair["distance"] + data.epsilon)
+        both = [pair["row_a"], pair["row_b"]]
         cards.append(
             {
                 "names": [data.name(position) for position in both],
                 "scores": scores_of(data, data.shares[name][both]) if name in data.shares else [],
                 **_apart(data.people, data.bound, columns, both),
-                "allowed": allowed,
-                "difference": difference,
+                "allowed": min(1.0, pair["distance"] + data.epsilon),
+                "distance": pair["distance"],
+                "difference": pair["difference"],
             }
         )
     return cards

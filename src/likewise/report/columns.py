@@ -10,7 +10,7 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.kernel.schema import People
-from likewise.metrics.units import Unit
+from likewise.metrics.units import Unit, number
 from likewise.metrics.zero_weights import ZERO_REASONS
 from likewise.report import text as words
 from likewise.report.data import ReportData
@@ -21,24 +21,50 @@ class ColumnView:
     """A column for the table of exchange rates, the sliders and the comparer.
 
     Columns are compared by what a `typical` difference counts, on one linear scale up to `longest`; a slider counts
-    `top` at its right end. `scale` is the distance per unit, or between two different `options`; `shares` are shares of
-    it between any two, None for 1. `reason` says why a weight is 0, if the metric does. `limits`
-    are of numbers that are predicted.
+    `top` at its right end.
+
+    Attributes
+    ----------
+    entry : dict
+        What `BoundMetric.to_dict` says of the column, by which the page's script computes distances.
+    unit : str
+    options : tuple of str
+        Categories, by their codes.
+    typical, longest, top : float
+    reason : str or None
+        Why a weight is 0, if the metric says it.
+    limits : tuple of float, or None
+        Of numbers that are predicted.
     """
 
-    name: str
-    is_number: bool
+    entry: dict[str, Any]
     unit: str
-    weight: float
-    missing: float | None
     options: tuple[str, ...]
-    shares: list[list[float]] | None
     typical: float
-    scale: float
     longest: float
     top: float
     reason: str | None
     limits: words.Limits = None
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        return str(self.entry["column"])
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers."""
+        return bool(self.entry["kind"] == "numeric")
+
+    @property
+    def weight(self) -> float:
+        """Distance per unit, or between two categories that are furthest apart."""
+        return float(self.entry["weight"])
+
+    @property
+    def missing(self) -> float | None:
+        """Distance between a number and a missing one; None where missing numbers are refused."""
+        return self.entry["missing"]  # type: ignore[no-any-return]
 
     @property
     def zero(self) -> str:
@@ -58,7 +84,7 @@ class ColumnView:
     @property
     def counts(self) -> float:
         """Distance of a typical difference."""
-        return self.typical * self.scale
+        return self.typical * self.weight
 
     @property
     def bar(self) -> float:
@@ -73,14 +99,13 @@ class ColumnView:
     @property
     def worth(self) -> str:
         """Its exchange rate."""
-        return (
-            self.zero if not self.scale else words.worth(self.scale, self.unit if self.is_number else None, self.limits)
-        )
+        unit = self.unit if self.is_number else None
+        return words.worth(self.weight, unit, self.limits) if self.weight else self.zero
 
     @property
     def one_point(self) -> str:
         """Amount that counts one point."""
-        return words.amount(0.01 / self.scale, self.short_unit)
+        return words.amount(0.01 / self.weight, self.short_unit)
 
     @property
     def typical_text(self) -> str:
@@ -91,7 +116,10 @@ class ColumnView:
         """One person's value, as people write it."""
         if (known := self.known(value)) is None:
             return "missing"
-        return Unit.of(self.short_unit).written(known) if self.is_number else self.options[int(known)]
+        if not self.is_number:
+            return self.options[int(known)]
+        is_code = any(known == code["value"] for code in self.entry.get("special", ()))
+        return number(known) if is_code else Unit.of(self.short_unit).written(known)
 
     def known(self, value: float) -> float | None:
         """A code, or None for a missing value: in a categorical column, missing is one more category."""
@@ -101,7 +129,12 @@ class ColumnView:
     def for_browser(self) -> dict[str, Any]:
         """Return what the page's script needs."""
         unit = Unit.of(self.unit)
-        return vars(self) | {
+        return self.entry | {
+            "unit": self.unit,
+            "typical": self.typical,
+            "longest": self.longest,
+            "top": self.top,
+            "reason": self.reason,
             "zero": self.zero,
             "factor": unit.factor,
             "prefix": unit.prefix,
@@ -114,27 +147,22 @@ class ColumnView:
 def columns_of(data: ReportData, people: People) -> list[ColumnView]:
     """The columns of the report's metric, as some people are encoded."""
     encoder: Any = people.encoder
-    weights = data.bound_for(people)
+    bound = data.bound_for(people)
     rates = data.metric.describe().set_index("column").loc[encoder.names]
-    typical = np.where(encoder.is_number, _typical(people.rows), 1.0)
-    counts = typical * weights.scales
+    typical = np.where(encoder.is_number, _typical(bound.numbers(people.rows)), 1.0)
+    counts = typical * bound.weights
     return [
         ColumnView(
-            name=str(column.name),
-            is_number=bool(is_number),
-            unit=rates["unit"].iloc[i] if is_number else "",
-            weight=float(rates["weight"].iloc[i]),
-            missing=None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
-            options=() if is_number else tuple(str(level) for level in column.levels),
-            shares=weights.tables[i][:-1, :-1].tolist() if i in weights.tables else None,
+            entry,
+            unit=rates["unit"].iloc[i] if encoder.is_number[i] else "",
+            options=() if encoder.is_number[i] else tuple(str(level) for level in encoder.columns[i].levels),
             typical=float(typical[i]),
-            scale=float(weights.scales[i]),
             longest=float(1.25 * counts.max() or 1.0),  # the longest bar has room to grow
-            top=max(1.0, float(2 * counts.max())) if is_number else 1.0,
-            reason=data.metric.zero_reasons.get(column.name),
+            top=max(1.0, float(2 * counts.max())) if encoder.is_number[i] else 1.0,
+            reason=data.metric.zero_reasons.get(encoder.names[i]),
             limits=data.output_range,
         )
-        for i, (column, is_number) in enumerate(zip(encoder.columns, encoder.is_number, strict=True))
+        for i, entry in enumerate(bound.to_dict()["columns"])
     ]
 
 

@@ -22,7 +22,6 @@ from likewise.pairs.model_outputs import as_shares
 from likewise.report.pairs import PairScan, Story, scan_pairs
 
 if TYPE_CHECKING:
-    from likewise.auditing.audit import Audit
     from likewise.auditing.coverage import Coverage
     from likewise.auditing.effect import Effect
     from likewise.auditing.file_review import FileReview
@@ -189,8 +188,8 @@ class ReportData:
     metric : Metric
         A `TableMetric`.
     people : People
-        Who was searched, as ``metric.encode_rows(table)`` codes them. The index of their table names them; a number is
-        "row 7". The page lets one choose among a sample of about 200, spread evenly.
+        Among whom pairs are searched, as ``metric.encode_rows(table)`` codes them. The index of their table names them;
+        a number is "row 7". The page lets one choose among a sample of about 200, spread evenly.
     guarantee : Guarantee, optional
         None for a model without one; the page says so.
     before, after : ndarray of shape (n_people,) or (n_people, n_classes), optional
@@ -199,8 +198,6 @@ class ReportData:
         Position of the outcome among the classes.
     output_range : tuple of float, optional
         Of numbers; a point is a hundredth of its width.
-    audit_before, audit_after : Audit, optional
-        Searches among `people`.
     frontier : MetricFrontier, optional
         What the metric was designed on.
     cost : Cost, optional
@@ -245,8 +242,6 @@ class ReportData:
     after: FloatArray | None = None
     shown: int = -1
     output_range: tuple[float, float] | None = None
-    audit_before: Audit | None = None
-    audit_after: Audit | None = None
     frontier: MetricFrontier | None = None
     cost: Cost | None = None
     missed: tuple[str, ...] = ()
@@ -285,11 +280,6 @@ class ReportData:
             raise InvalidInputError(
                 f"guarantee must be about the report's metric; it is about {self.guarantee.metric!r}."
             )
-        for name, audit in self.audits.items():
-            if audit.metric != self.metric or audit.n_samples != len(self.people):
-                raise InvalidInputError(
-                    f"audit_{name} must search these people under the report's metric; got {audit!r}."
-                )
         for name, shares in self.shares.items():
             if len(shares) != len(self.people) or not (np.abs(shares - 0.5) <= 0.5 + 1e-9).all():
                 what = "probability" if self.output_range is None else f"number within {self.output_range}"
@@ -313,11 +303,6 @@ class ReportData:
         return shares[:, [self.shown]] if shares.shape[1] == 2 else shares
 
     @property
-    def audits(self) -> dict[str, Audit]:
-        """The audits before and after, where given."""
-        return {name: x for name, x in (("before", self.audit_before), ("after", self.audit_after)) if x is not None}
-
-    @property
     def epsilon(self) -> float:
         """Epsilon of the guarantee: the allowed excess over the distance."""
         return 0.0 if self.guarantee is None else self.guarantee.epsilon
@@ -336,6 +321,12 @@ class ReportData:
         return scan_pairs(self.people.rows, self.bound, self.shares, self.epsilon)
 
     @property
+    def mean_distance(self) -> float:
+        """Mean distance of two of the people, drawn at random."""
+        rows = self.people.rows
+        return float(self.bound.pairwise(rows, rows).mean()) if len(rows) else 0.0
+
+    @property
     def story(self) -> Story | None:
         """The two people of whom the page tells; None without pairs or scores."""
         return None if self.scan is None else self.scan.story
@@ -352,9 +343,4 @@ def check_table_metric(metric: Metric) -> None:
         raise InvalidTypeError(
             "A report needs a metric that takes tables, whose columns people can discuss; got "
             f"{metric!r}. Use TableMetric."
-        )
-    if metric.special:
-        raise InvalidInputError(
-            "A report computes distances without special codes; the metric has them for "
-            f"{', '.join(map(str, metric.special))}. Use the scorecard and `audit`, or make these codes blank."
         )

@@ -53,9 +53,13 @@ def measure_hidden(
     scores: FloatArray,
     metric: Metric,
     output_range: tuple[float, float] | None,
-    favourable: str | None,
+    favourable: Any,
+    end: str | None,
 ) -> tuple[HiddenColumn, ...]:
-    """The effect of each column on a model (None without one), and gaps of groups in `scores` of the people `table`."""
+    """The effect of each column on a model (None without one), and gaps of groups in `scores` of the people `table`.
+
+    `favourable` is what is better of the model's outputs, `end` the better end of the scores.
+    """
     found: list[HiddenColumn] = []
     for name in _shown(metric, table):
         done = [each.effect for each in found if each.effect is not None and name in each.effect.columns]
@@ -71,7 +75,7 @@ def measure_hidden(
         else:
             try:
                 gaps = group_gaps(
-                    None, table, metric, name, predictions=scores, output_range=output_range, favourable=favourable
+                    None, table, metric, name, predictions=scores, output_range=output_range, favourable=end
                 )
             except InvalidInputError as error:
                 none = f"Gaps of groups by {name} are not compared: {error}"
@@ -85,7 +89,7 @@ def _effect(
     name: Any,
     domain: Domain | None,
     output_range: tuple[float, float] | None,
-    favourable: str | None,
+    favourable: Any,
 ) -> tuple[Effect | None, str]:
     """The effect of exchanging a column, or why there is none."""
     if model is None or asked is None:

@@ -39,6 +39,8 @@ class PairScan:
     Attributes
     ----------
     n_pairs : int
+    n_bound : int
+        Pairs at a distance below 1, which alone are bound.
     n_above : dict from model to int
         Pairs whose scores differ by more than ``D + epsilon``.
     limit : float
@@ -46,16 +48,20 @@ class PairScan:
     cells : dict from model to ndarray of shape (2, BINS, BINS)
         Pairs in each cell of the picture, by distance and difference: those within, and those above.
     story : Story
+    worst : dict from model to DataFrame
+        Pairs furthest above ``D + epsilon``; nobody is in two of them: ``row_a``, ``row_b`` (positions), ``difference``
+        and ``distance``.
     closest : DataFrame
-        Pairs that use most of ``min(1, D + epsilon)`` by the last model, with D < 1; nobody is in two of them:
-        ``row_a``, ``row_b`` (positions), ``difference`` and ``distance``.
+        Likewise, pairs that use most of ``min(1, D + epsilon)`` by the last model, with D < 1.
     """
 
     n_pairs: int
+    n_bound: int
     n_above: dict[str, int]
     limit: float
     cells: dict[str, IntArray]
     story: Story
+    worst: dict[str, pd.DataFrame]
     closest: pd.DataFrame
 
 
@@ -86,19 +92,22 @@ def scan_pairs(rows: FloatArray, bound: BoundMetric, shares: Mapping[str, FloatA
     n, told = len(rows), next(iter(shares))
     limit = axis_limit(max(_most(outputs) for outputs in shares.values()))
     cells = {name: np.zeros((2, BINS, BINS), dtype=np.int64) for name in shares}
-    n_above = dict.fromkeys(shares, 0)
+    n_bound, n_above = 0, dict.fromkeys(shares, 0)
     stories = dict.fromkeys(_ALIKE, (-1.0, Story((0, 1), np.inf, np.inf)))
-    best = np.empty((0, 5))
+    closest, worst = np.empty((0, 5)), dict.fromkeys(shares, np.empty((0, 5)))
     for start in range(0, n, _BLOCK):
         distances = bound.pairwise(rows[start : start + _BLOCK], rows)
         a, b = np.nonzero(np.arange(start, start + len(distances))[:, None] < np.arange(n))
         distances = distances[a, b]
         a = a + start
+        n_bound += int((distances < 1).sum())
         for name, outputs in shares.items():
             gaps = differences(outputs, a, b)
             above = gaps > distances + epsilon + TOLERANCE
             n_above[name] += int(above.sum())
             cells[name] += _cells(distances, gaps, above, limit)
+            pairs = np.stack([gaps - distances, a, b, gaps, distances], axis=-1)
+            worst[name] = _best([worst[name], pairs[above]])
             if name == told:
                 for within, (most, _) in stories.items():
                     far = np.where(distances <= within, gaps + 2 * above, -1)  # those above come first
@@ -106,12 +115,12 @@ def scan_pairs(rows: FloatArray, bound: BoundMetric, shares: Mapping[str, FloatA
                         i = int(far.argmax())
                         stories[within] = (far[i], Story((int(a[i]), int(b[i])), float(distances[i]), within))
         used = gaps / np.minimum(1.0, distances + epsilon + 1e-300)
-        close = np.stack([used, a, b, gaps, distances], axis=-1)
-        close = close[(distances < 1) & (distances >= _LEAST) & (gaps >= _LEAST)]
-        best = np.concatenate([best, close[np.argsort(-close[:, 0], kind="stable")[: 20 * _KEPT]]])
+        pairs[:, 0] = used
+        closest = _best([closest, pairs[(distances < 1) & (distances >= _LEAST) & (gaps >= _LEAST)]])
     found = [(most, story) for most, story in stories.values() if most >= 0]
     _, story = next((each for each in found if each[0] >= 2), found[0])
-    return PairScan(n * (n - 1) // 2, n_above, limit, cells, story, _disjoint(best))
+    shown = {name: _disjoint(pairs) for name, pairs in worst.items()}
+    return PairScan(n * (n - 1) // 2, n_bound, n_above, limit, cells, story, shown, _disjoint(closest))
 
 
 def differences(outputs: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
@@ -137,11 +146,17 @@ def _cells(distances: FloatArray, gaps: FloatArray, above: BoolArray, limit: flo
     return np.bincount(places, minlength=2 * BINS * BINS).reshape(2, BINS, BINS)
 
 
+def _best(parts: list[FloatArray]) -> FloatArray:
+    """The first rows by their first number, more of them than are shown: nobody is shown twice."""
+    rows = np.concatenate(parts)
+    return rows[np.argsort(-rows[:, 0], kind="stable")[: 20 * _KEPT]]
+
+
 def _disjoint(found: FloatArray) -> pd.DataFrame:
     """The first pairs of which nobody is in two."""
     kept: list[tuple[int, int, float, float]] = []
     met = set[float]()
-    for _, a, b, gap, distance in found[np.argsort(-found[:, 0], kind="stable")].tolist():
+    for _, a, b, gap, distance in found.tolist():
         if len(kept) < _KEPT and not met & {a, b}:
             met |= {a, b}
             kept.append((int(a), int(b), gap, distance))

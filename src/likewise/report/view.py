@@ -5,9 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any, cast
 
-import numpy as np
-
-from likewise.design.joint import Costs
 from likewise.metric_file import format_shapes
 from likewise.metrics.table import NEGLIGIBLE, TableMetric
 from likewise.metrics.units import Unit, number
@@ -23,7 +20,6 @@ from likewise.report.tables import SMALL, costs, groups, is_protected
 _TOP = 6  # columns whose weights are shown unfolded
 _SHAPES = 6  # and shapes
 _BOARD = 14  # lines of groups on the sheet for a board
-_PAIRS = 5  # most pairs of a search on the page
 
 
 def prepare(data: ReportData) -> dict[str, Any]:
@@ -42,7 +38,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         ("groups", "Groups", bool(data.groups)),
         ("frontier", "Design", data.frontier is not None),
         ("shapes", "Model", bool(data.panels)),
-        ("search", "Pairs", bool(data.audits)),
+        ("search", "Pairs", scan is not None),
         ("decisions", "Decisions", data.decisions is not None),
         ("limits", "Not promised" if promised else "Not said", True),
         ("board", "One page", True),
@@ -66,18 +62,18 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "examples": [
             (column.name, column.one_point)
             for column in counting
-            if column.is_number and column.scale >= NEGLIGIBLE and not Unit.of(column.unit).one
+            if column.is_number and column.weight >= NEGLIGIBLE and not Unit.of(column.unit).one
         ][:3],
         "frontier": None
         if data.frontier is None
-        else charts.frontier_chart(data.frontier, _mean_distance(data), data.output_range),
+        else charts.frontier_chart(data.frontier, data.mean_distance, data.output_range),
         "pictures": {} if scan is None else charts.pictures(scan),
         "slack": 0.0 if scan is None else round(min(1.0, data.epsilon / scan.limit) * BINS, 2),
         "bins": BINS,
         "story": story(data, columns),
         **{
-            key: [] if audit is None else pair_cards(data, columns, audit.violations.head(_PAIRS), name)
-            for key, name, audit in (("worst", "before", data.audit_before), ("over", "after", data.audit_after))
+            key: pair_cards(data, columns, scan.worst[name], name) if scan and name in scan.worst else []
+            for key, name in (("worst", "before"), ("over", "after"))
         },
         "closest": [] if scan is None or data.after is None else pair_cards(data, columns, scan.closest, "after"),
         "broken": promised and scan is not None and scan.n_above.get("after", 0) > 0,
@@ -107,13 +103,6 @@ def _for_board(tables: list[tuple[str, list[dict[str, Any]]]]) -> list[tuple[str
             found.append((column, large))
             room -= len(large) + 1
     return found
-
-
-def _mean_distance(data: ReportData) -> float:
-    """Mean distance of two people drawn at random, by the report's metric."""
-    rows, columns = data.people.rows, data.bound
-    shares = np.full(len(rows), 1 / max(1, len(rows)))
-    return Costs.of(rows, shares, columns.is_number, columns.tables).mean_distance(columns)
 
 
 def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:

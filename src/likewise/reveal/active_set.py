@@ -12,7 +12,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Columns, Points, RowHashes, row_hashes
-from likewise.pairs.scans import N_WORST, NO_PAIRS, Blocks, cells_of, gather_blocks, worst_partners
+from likewise.pairs.scans import N_WORST, NO_PAIRS, Blocks, cells_of, gather_blocks
 from likewise.reveal.shapes import CategoryShapes
 
 SHORTFALL = 2e-10
@@ -223,25 +223,3 @@ class ActiveSetSearch:
         cuts = self.people.violated_pairs(self._share, reference, self.p, 4 * self._n_pairs, n_worst)
         self._reference = reference if cuts.complete else None
         return cuts
-
-
-class ExhaustiveSearch:
-    """Compares every pair in every round: the reference for tests and benchmarks of `ActiveSetSearch`."""
-
-    def __init__(self, people: DistinctPeople, p: float) -> None:
-        self.people, self.shapes, self.p = people.subsample(1.0), people.shapes, p
-        self._columns, self._outputs = (np.ascontiguousarray(lines.T) for lines in self.people[:2])
-        self._pairs: IntArray = np.empty((0, 2), dtype=np.int64)
-
-    def covers(self, scales: FloatArray) -> bool:
-        """Whether no pair violates these scales."""
-        kinds = self.shapes.kinds
-        partner, _, ratio = worst_partners(Columns(self._columns, kinds, scales, self.p), self._outputs, ROUNDING)
-        people = np.arange(len(ratio))
-        self._pairs = np.concatenate([np.stack([people, each], axis=1)[each >= 0] for each in partner])
-        # Weights are shrunk until a pair is at the shortfall; rounding must not put it beyond.
-        return bool(ratio.min() >= 1 - 1.001 * SHORTFALL)
-
-    def next_cuts(self, scales: FloatArray, ratios: FloatArray) -> Cuts:
-        """For each person the partner with the largest excess, and the one with the smallest ratio."""
-        return as_cuts(self.people, self._pairs, self.shapes, complete=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -86,27 +86,17 @@ def _merged(low: FloatArray, high: FloatArray, closed: float) -> ScoreSet:
 
 def _range(start: float, end: float, c: FloatArray) -> tuple[float, float]:
     """Smallest and largest value of a piece; infinite if it is unbounded and not constant."""
-    candidates = [0.0, *([] if not np.isfinite(end - start) else [end - start])]
     if np.isfinite(end - start):
-        candidates += _roots(np.polyder(c), 0.0, end - start)
-        values = np.polyval(c, candidates)
+        values = np.polyval(c, [0.0, end - start, *_roots(np.polyder(c), 0.0, end - start)])
         return float(values.min()), float(values.max())
-    slope = _outer_slope(c)
-    value = float(c[-1])
-    falls = -np.inf if slope else value
-    rises = np.inf if slope else value
-    if np.isfinite(start):
-        return (value, rises) if slope > 0 else (falls, value)
-    if np.isfinite(end):
-        return (falls, value) if slope > 0 else (value, rises)
-    return falls, rises
-
-
-def _outer_slope(c: FloatArray) -> float:
-    """Slope of an unbounded piece."""
     if np.any(c[:-2]):
         raise UnprovableError("a spline extrapolates with an unbounded slope; declare the range in domain")
-    return float(c[-2]) if len(c) > 1 else 0.0
+    slope, value = float(c[-2]) if len(c) > 1 else 0.0, float(c[-1])
+    if not slope:
+        return value, value
+    falls = np.isinf(start) if slope > 0 else np.isinf(end)  # towards the unbounded end
+    rises = np.isinf(end) if slope > 0 else np.isinf(start)
+    return -np.inf if falls else value, np.inf if rises else value
 
 
 def _roots(c: Any, low: float, high: float) -> list[float]:
@@ -130,9 +120,8 @@ def exact_weights(form: AdditiveForm, seen: Mapping[Any, tuple[float, float] | N
     that the other columns can add up to. That of a missing number is for numbers within the range `seen`, if it is
     given.
     """
-    rests = _without_each([ScoreSet.of(effect) for effect in form.effects.values()], form.intercept)
     found = ExactWeights({}, {}, {})
-    for (name, effect), rest in zip(form.effects.items(), rests, strict=True):
+    for name, effect, rest in _with_others(form):
         if not effect.is_number:
             own = ScoreSet.of(effect)
             found.categorical[name] = float(_changes(form.curve, rest, own.low[:1], own.high[-1:])[0])
@@ -149,9 +138,8 @@ def exact_weights(form: AdditiveForm, seen: Mapping[Any, tuple[float, float] | N
 
 def category_changes(form: AdditiveForm) -> dict[Any, CategoryChanges]:
     """Largest changes of output between categories of the columns whose categories are known by name."""
-    rests = _without_each([ScoreSet.of(effect) for effect in form.effects.values()], form.intercept)
     found = {}
-    for (name, effect), rest in zip(form.effects.items(), rests, strict=True):
+    for name, effect, rest in _with_others(form):
         if effect.levels and effect.values is not None:
             one, other = (each.ravel() for each in np.meshgrid(effect.values, effect.values))
             n = len(effect.values)
@@ -159,16 +147,16 @@ def category_changes(form: AdditiveForm) -> dict[Any, CategoryChanges]:
     return found
 
 
-def _without_each(sets: Sequence[ScoreSet], intercept: float) -> list[ScoreSet]:
-    """The sum of all sets but one, for each, and the intercept."""
-    if not sets:
-        return []
-    start = np.array([intercept])
+def _with_others(form: AdditiveForm) -> Iterator[tuple[Any, ColumnEffect, ScoreSet]]:
+    """Each column, and the scores that all others and the intercept can add up to."""
+    sets = [ScoreSet.of(effect) for effect in form.effects.values()]
+    start = np.array([form.intercept])
     before, after = [ScoreSet(start, start)], [ScoreSet(np.zeros(1), np.zeros(1))]
     for ahead, behind in zip(sets[:-1], sets[:0:-1], strict=True):
         before.append(before[-1].plus(ahead))
         after.append(after[-1].plus(behind))
-    return [one.plus(other) for one, other in zip(before, after[::-1], strict=True)]
+    for (name, effect), one, other in zip(form.effects.items(), before, after[::-1], strict=False):
+        yield name, effect, one.plus(other)
 
 
 def _changes(curve: Curve, rest: ScoreSet, one: FloatArray, other: FloatArray) -> FloatArray:
@@ -239,7 +227,6 @@ def jumps_table(form: AdditiveForm | None) -> pd.DataFrame:
     """Jumps of all columns; none without a form, of a linear model."""
     rows: list[tuple[Any, ...]] = []
     if form is not None:
-        rests = _without_each([ScoreSet.of(effect) for effect in form.effects.values()], form.intercept)
-        for (name, effect), rest in zip(form.effects.items(), rests, strict=True):
+        for name, effect, rest in _with_others(form):
             rows += [(name, *jump) for jump in _sized_jumps(effect, rest, form.curve)]
     return pd.DataFrame(rows, columns=["column", "at", "jump", "change"])

@@ -25,7 +25,7 @@ from likewise.pairs.points import Points
 from likewise.reveal.active_set import DistinctPeople, PeopleInMemory
 from likewise.reveal.exchange import Exchanges, exchange_columns
 from likewise.reveal.linear import least_missing_weight
-from likewise.reveal.linear_program import MAX_ROUNDS, MinimalWeights
+from likewise.reveal.linear_program import MAX_ROUNDS, NO_PAIR, MinimalWeights
 from likewise.reveal.shapes import MOST_COMPARED, CategoryShapes, declared_shapes
 
 
@@ -68,20 +68,14 @@ def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
 
 
 def _categorical_columns(frame: pd.DataFrame, given: Sequence[Any] | None) -> list[Any]:
-    names = list(frame.columns)
-    return (
-        [n for n in names if _is_categorical(frame[n])] if given is None else check_names("categorical", given, names)
-    )
+    if given is None:
+        return [name for name in frame.columns if _is_categorical(frame[name])]
+    return check_names("categorical", given, list(frame.columns))
 
 
 def _is_categorical(column: pd.Series[Any]) -> bool:
-    kind = column.dtype
-    return bool(
-        isinstance(kind, pd.CategoricalDtype)
-        or pd.api.types.is_bool_dtype(kind)
-        or pd.api.types.is_object_dtype(kind)
-        or pd.api.types.is_string_dtype(kind)
-    )
+    kinds = pd.api.types.is_bool_dtype, pd.api.types.is_object_dtype, pd.api.types.is_string_dtype
+    return isinstance(column.dtype, pd.CategoricalDtype) or any(of_kind(column.dtype) for of_kind in kinds)
 
 
 _CURE = (
@@ -98,6 +92,7 @@ NOT_FORCED, FORCED, FIXED = ZERO_REASONS["not_forced"].meaning, "forced", "fixed
 COULD_BE_0, NOT_SEEN, UNKNOWN = "could be 0", "not used, as far as asked", "not known"
 TOLERANCE_OF_RANGES = 0.01
 """Relative excess over the optimum up to which solutions count as equally good."""
+_IN_UNITS = ["estimate", "low", "high", "least", "cost_of_0"]  # of the outputs, to the power p
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,7 +267,12 @@ def estimate_minimal_metric(
     >>> estimate_minimal_metric(None, X, predictions=[0.1, 0.3, 0.6]).metric
     TableMetric(numeric: age=0.02; mismatch: region=0.3; p=1)
     """
-    p = _check_finite_p(p)
+    if check_exponent(p) == np.inf:
+        raise InvalidInputError(
+            "p must be finite; got inf. With p = inf, D is a maximum over features: the constraint of a pair is "
+            "not linear in the weights, and there is no single smallest metric. Use a finite p."
+        )
+    p = float(p)
     BOOL.check("exchange", exchange)
     if is_partitioned(X):
         for parameter, given in (("order", order), ("groups", groups), ("distances", distances)):
@@ -348,26 +348,30 @@ def _estimate(
     n, names = people.n_people, template.people.encoder.names
     excluded = [_position("fixed", key, template) for key, weight in (fixed or {}).items() if weight == 0]
     idle = np.flatnonzero(program.weights[: template.n_columns] == 0).tolist()
-    active, estimates, n_constraints = program.active(), program.weights, program.n_constraints
-    active_pairs = _describe(people, *active, metric, list(notes))
-    need = _find_needs(program, is_fixed, exchanged)
-    unused = np.zeros(len(low), dtype=bool) if exchanged is None else exchanged.n_tried > 0
-    unused &= estimates == 0
+    estimates, n_constraints = program.weights, program.n_constraints
+    active_pairs = _describe(people, *program.active(), metric, list(notes))
+    needs = _find_needs(program, is_fixed, exchanged)
+    unused = (estimates == 0) & (exchanged is not None and exchanged.n_tried > 0)
     status = np.select(
-        [is_fixed, need.least > 0, unused, np.isnan(need.cost), estimates > 0],
+        [is_fixed, needs["least"] > 0, unused, needs["cost_of_0"].isna(), estimates > 0],
         [FIXED, FORCED, NOT_SEEN, UNKNOWN, COULD_BE_0],
         NOT_FORCED,
     )
-    scale = people.unit**p
-    need = _Need(need.least * scale, need.cost * scale, need.rows, need.exchanged)
-    ranges = np.stack(program.ranges(TOLERANCE_OF_RANGES)) * scale
+    n_columns, nullable, within = template.n_columns, template.nullable.tolist(), people.shapes.within
+    columns = [names[i] for i in (*range(n_columns), *nullable, *within.values())]
+    kinds = ["weight"] * n_columns + ["missing"] * len(nullable) + ["within"] * len(within)
+    least, most = program.ranges(TOLERANCE_OF_RANGES)
+    least = np.where((least > 1e-6 * most) | (least == most), least, 0.0)
+    weights = pd.DataFrame({"column": columns, "kind": kinds, "estimate": estimates, "low": least, "high": most})
+    weights = pd.concat([weights.assign(status=status), needs], axis=1)
+    weights[_IN_UNITS] *= people.unit**p
     return MetricEstimate(
         metric=metric,
         active_pairs=active_pairs,
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
         n_constraints=n_constraints,
-        weights=_weights_table(template, people.shapes, estimates * scale, ranges, status, need),
+        weights=weights,
         not_forced=tuple(names[i] for i in idle if i not in excluded),
         notes=(*notes.values(), *_notes_on_groups(people.shapes, names, estimates), *said),
     )
@@ -407,51 +411,21 @@ def _leave_out_unused(program: MinimalWeights, exchanged: Exchanges) -> int:
     return program.solve_with_cuts(MAX_ROUNDS, _CURE)
 
 
-@dataclass(frozen=True)
-class _Need:
-    """Per weight: the smallest in any metric of these people, the rows that show it, and what 0 would cost instead."""
-
-    least: FloatArray
-    cost: FloatArray
-    rows: IntArray
-    exchanged: BoolArray
-
-
-def _find_needs(program: MinimalWeights, is_fixed: BoolArray, exchanged: Exchanges | None) -> _Need:
-    n = len(program.weights)
-    need = _Need(np.zeros(n), np.zeros(n), np.full((n, 2), -1, dtype=np.int64), np.zeros(n, dtype=bool))
-    for i in np.flatnonzero(~is_fixed & (program.weights > 0)).tolist():
-        if exchanged is not None and exchanged.weights[i] > 0:
-            need.least[i], need.rows[i], need.exchanged[i] = exchanged.weights[i], exchanged.rows[i], True
-            continue
-        left_out = program.leave_out(i)
-        program.restore(left_out)
-        need.least[i], need.cost[i], need.rows[i] = left_out.least, left_out.cost, left_out.pair
-    need.cost[is_fixed | (need.least > 0)] = np.nan
-    return need
-
-
-def _weights_table(
-    points: Points, shapes: CategoryShapes, estimates: FloatArray, ranges: FloatArray, status: Any, need: _Need
-) -> pd.DataFrame:
-    """One row per weight, with its range and status."""
-    low, high = ranges
-    n, names = points.n_columns, points.people.encoder.names
-    return pd.DataFrame(
-        {
-            "column": [names[i] for i in (*range(n), *points.nullable.tolist(), *shapes.within.values())],
-            "kind": ["weight"] * n + ["missing"] * len(points.nullable) + ["within"] * len(shapes.within),
-            "estimate": estimates,
-            "low": np.where((low > 1e-6 * high) | (low == high), low, 0.0),
-            "high": high,
-            "status": status,
-            "least": need.least,
-            "cost_of_0": need.cost,
-            "row_a": need.rows[:, 0],
-            "row_b": need.rows[:, 1],
-            "exchanged": need.exchanged,
-        }
-    )
+def _find_needs(program: MinimalWeights, is_fixed: BoolArray, exchanged: Exchanges | None) -> pd.DataFrame:
+    """Per weight: the least in any metric of these people, what 0 would cost instead, and the rows that show it."""
+    needs = []
+    for i, fixed in enumerate(is_fixed.tolist()):
+        least, cost, pair, alone = 0.0, np.nan if fixed else 0.0, NO_PAIR, False
+        if not fixed and program.weights[i] > 0:
+            alone = exchanged is not None and bool(exchanged.weights[i] > 0)
+            if exchanged is not None and alone:
+                least, pair = float(exchanged.weights[i]), exchanged.rows[i]
+            else:
+                left_out = program.leave_out(i)
+                program.restore(left_out)
+                least, cost, pair = left_out.least, left_out.cost, left_out.pair
+        needs.append((least, np.nan if least > 0 else cost, *pair, alone))
+    return pd.DataFrame(needs, columns=["least", "cost_of_0", "row_a", "row_b", "exchanged"])
 
 
 def _metric(
@@ -525,15 +499,6 @@ def _describe(
         }
     )
     return frame.sort_values(["difference", "row_a", "row_b"], ascending=[False, True, True], ignore_index=True)
-
-
-def _check_finite_p(p: Any) -> float:
-    if check_exponent(p) == np.inf:
-        raise InvalidInputError(
-            "p must be finite; got inf. With p = inf, D is a maximum over features: the constraint of a pair is "
-            "not linear in the weights, and there is no single smallest metric. Use a finite p."
-        )
-    return float(p)
 
 
 def _check_distinct(people: DistinctPeople, gap: float, rows: tuple[int, int], n_people: int) -> None:

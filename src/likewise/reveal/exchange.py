@@ -91,8 +91,7 @@ def exchange_columns(
         spelled = np.array([row for rows in ask.merged(i) for row in rows], dtype=np.int64)
         donors = np.append(_donors(points, i, first), spelled)
         people, given = np.repeat(chosen, len(donors)), np.tile(donors, len(chosen))
-        differs = _differs(points.people.rows[people, i], points.people.rows[given, i], _least_gap(points, i))
-        differs |= np.isin(given, spelled)
+        differs = _far_apart(points, i, people, given) | np.isin(given, spelled)
         people, given = people[differs], given[differs]
         if not len(people):
             continue
@@ -147,17 +146,13 @@ def _donors(points: Points, i: int, first: IntArray) -> IntArray:
     return np.asarray(first[where])
 
 
-def _least_gap(points: Points, i: int) -> float:
+def _far_apart(points: Points, i: int, people: IntArray, given: IntArray) -> Any:
+    """Which people have another value than the one given: of many numbers, one at least `_LEAST_GAP` away."""
     values = points.people.rows[:, i]
-    if not points.people.encoder.is_number[i] or len(np.unique(values)) <= _MAX_VALUES:
-        return 0.0
-    return _LEAST_GAP * float(np.nanstd(values))
-
-
-def _differs(a: FloatArray, b: FloatArray, least: float) -> Any:
-    missing = np.isnan(a) != np.isnan(b)
-    with np.errstate(invalid="ignore"):
-        return missing | ((a != b) & (np.abs(a - b) >= least) & ~np.isnan(a) & ~np.isnan(b))
+    a, b, least = values[people], values[given], 0.0
+    if points.people.encoder.is_number[i] and len(np.unique(values)) > _MAX_VALUES:
+        least = _LEAST_GAP * float(np.nanstd(values))
+    return (np.isnan(a) != np.isnan(b)) | ((a != b) & (np.abs(a - b) >= least))  # comparisons with NaN are false
 
 
 def _differences(ask: Ask, i: int, rows: IntArray, given: IntArray, output_range: Any, unit: float) -> FloatArray:

@@ -218,26 +218,18 @@ def _additive_weights(form: AdditiveForm, X: Any, output_range: Any) -> tuple[Ex
     """The same for people within the domain, if there is one."""
     limits = form.output_range if output_range is None else output_range
     width = 1.0 if limits is None else _width(form.regression, limits)
-    unknown = [
-        name
-        for name, effect in form.effects.items()
-        if effect.blank is not None and effect.ends is None and name not in form.order
-    ]
-    seen = {name: _ends(X, name) for name in unknown if form.named}
+    blanks = [name for name, effect in form.effects.items() if effect.blank is not None and effect.ends is None]
+    seen = {name: _ends(X, name) for name in blanks if form.named and name not in form.order}
     found = exact_weights(form, seen)
-    for name in found.missing:
+    for name, weight in found.missing.items():
         ends = form.effects[name].ends or seen.get(name)
-        if limits is not None:
-            found.missing[name] = min(width, found.missing[name])
-        if ends is not None:
-            found.missing[name] = max(
-                found.missing[name], width * least_missing_weight(found.numeric[name] / width, *ends)
-            )
+        weight = weight if limits is None else min(width, weight)
+        least = 0.0 if ends is None else width * least_missing_weight(found.numeric[name] / width, *ends)
+        found.missing[name] = max(weight, least)
         if found.numeric[name] == 0 and found.missing[name] > 0:
             found.numeric[name] = width * BLANKS_ONLY
-    unused = [name for name in form.names if name not in form.effects]
-    if form.named and found.categorical:  # an unused column may be text: it is left out, which means weight 0
-        unused = []
+    # With categories, an unused column may be text: it is left out, which means weight 0.
+    unused = set() if form.named and found.categorical else set(form.names) - set(form.effects)
     numeric = {name: found.numeric.get(name, 0.0) for name in form.names if name in found.numeric or name in unused}
     return found._replace(numeric=numeric), form.named, width
 

@@ -34,13 +34,12 @@ def check_possible(people: DistinctPeople, cuts: Cuts, high: FloatArray, p: floa
 
 
 def _impossible(people: DistinctPeople, pairs: IntArray, differences: FloatArray) -> str:
-    shown = pairs[:3]
-    points = people.points_at(np.unique(shown))
-    places = np.searchsorted(np.unique(shown), shown)
+    rows = np.unique(pairs[:3])
+    points, places = people.points_at(rows), np.searchsorted(rows, pairs[:3])
     lines = [
         f"rows {a} and {b} (outputs differ by {people.unit * gap:.4g}; "
         f"{listed(points.differences(i, j), _COLUMNS_SHOWN)})"
-        for (a, b), (i, j), gap in zip(shown, places, differences, strict=False)
+        for (a, b), (i, j), gap in zip(pairs, places, differences, strict=False)
     ]
     hint = "Raise these weights, or audit the model against the metric you have in mind."
     if people.shapes.columns:
@@ -59,7 +58,7 @@ _COST_SAMPLE = 2**17  # most people used to compute the cost of a weight
 
 
 MAX_ROUNDS = 200
-_NO_PAIR: IntArray = np.array([-1, -1])
+NO_PAIR: IntArray = np.array([-1, -1])
 
 
 class LeftOut(NamedTuple):
@@ -243,7 +242,7 @@ class MinimalWeights(PairProgram):
         except InvalidInputError:  # a pair that the search has found forbids it
             pass
         except UnsolvedError:  # for large p
-            return LeftOut(np.nan, 0.0, _NO_PAIR, before)
+            return LeftOut(np.nan, 0.0, NO_PAIR, before)
         least, pair = self._needed(zeroed)
         rise = self._unit_cost * (float(self._cost @ self._u) - cost)
         return LeftOut(np.inf if least else max(0.0, rise), least, pair, before)
@@ -260,7 +259,7 @@ class MinimalWeights(PairProgram):
         own = self._values[:, zeroed].sum(axis=1)
         alone = (reached < (1 - SHORTFALL) ** self.p) & (own > 0) & ~(self._values[:, ~bounded] > 0).any(axis=1)
         if not alone.any():
-            return 0.0, _NO_PAIR
+            return 0.0, NO_PAIR
         needed = np.where(alone, 1 - reached, 0.0) / np.where(alone, own, 1.0)
         worst = int(needed.argmax())
         return float(needed[worst] / self.scale[zeroed[0]] ** self.p), self._pool[worst]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Callable
@@ -9,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from likewise._onnx import Graph, are_amounts, link_error, refuse_probit
+from likewise._onnx import Graph, are_amounts, link_error, refuse_probit, write
+from likewise._optional import need
 from likewise._typing import FloatArray
 from likewise._validation import LARGEST, PATH
+from likewise._writing import atomic_write, quoted, write_csv
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.kernel.columns import CategoricalColumn, LevelIndex, NumericColumn, json_value
@@ -24,8 +28,44 @@ from likewise.metrics.weighted_lp import WeightedLp
 from likewise.verify_card import BOUNDS, DAMAGE, NotProvenError, damaged, load, prove
 
 
-def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
-    """What `ScorecardMixin.to_json` writes."""
+def to_excel(model: Any, path: str | Path, outcome: Any = None) -> None:
+    """Write `scorecard` as an Excel file; needs openpyxl. Text that looks like a formula gets a single quote."""
+    need("openpyxl", "An Excel file")
+    table = model.scorecard(outcome)
+    safe = pd.DataFrame({name: table[name].map(quoted) for name in table.columns})
+    with atomic_write(path) as temporary:
+        safe.to_excel(temporary, index=False, sheet_name="scorecard", engine="openpyxl")
+
+
+def to_csv(model: Any, path: str | Path, outcome: Any = None) -> None:
+    """Write `scorecard` as a CSV file, with all digits.
+
+    Text that a spreadsheet would take for a formula, such as a category ``=A1``, gets a single quote in front.
+    """
+    card = model.scorecard(outcome)
+    with atomic_write(path) as temporary:
+        write_csv(card, temporary, index=False)
+
+
+def to_json(model: Any, path: str | Path | None = None, outcome: Any = None) -> str:
+    """The whole model as JSON text, with all digits; also written to `path` if given.
+
+    Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen
+    categories; the link; the metric; and the guarantee, which ``likewise verify-card`` proves from these numbers.
+    A category is ``{"value": ..., "points": ...}`` with its value as it was in training; null is a missing one, and
+    1 and "1" are one category. Values that JSON cannot represent are text, with their ``"type"``. For more than two
+    classes, points are lists with one value per class; with `outcome`, those of one class, which prove nothing on
+    their own.
+    """
+    text = json.dumps(_document(model, outcome), indent=2)
+    if path is not None:
+        with atomic_write(path) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+    return text
+
+
+def _document(model: Any, outcome: Any) -> dict[str, Any]:
+    """What `to_json` writes."""
     scorer, encoder = model._scorer(), model.encoder_
     n_functions = len(scorer.model.intercepts)
     signs = np.eye(n_functions) if n_functions > 1 and outcome is None else model._signs(outcome)
@@ -93,8 +133,21 @@ def guarantee_document(scorer: AdditiveScorer) -> dict[str, Any]:
     return {"statement": statement, "bound": BOUNDS[scorer.link], "used": float(used.max())}
 
 
-def read_card(model: Any, card: Any) -> None:
-    """Fill an unfitted estimator from a card, once proven; see `ScorecardMixin.from_json`."""
+def from_json(cls: Any, card: str | Path) -> Any:
+    """The model that a card describes: the text of `to_json`, or the path of its file.
+
+    Its probabilities have the same bits. The guarantee is proven from the card's numbers (`likewise.verify_card`);
+    a card without a proof is refused. Column names are text. Parameters of the fit are the defaults.
+
+    Examples
+    --------
+    >>> from likewise import AdditiveClassifier, WeightedLp
+    >>> model = AdditiveClassifier(WeightedLp([0.5]), penalty=1.0).fit([[0], [1]], [0, 1])
+    >>> same = AdditiveClassifier.from_json(model.to_json())
+    >>> bool((same.predict_proba([[0.3]]) == model.predict_proba([[0.3]])).all())
+    True
+    """
+    model = cls()
     try:
         document = _card_text(card)
         prove(document)
@@ -118,6 +171,7 @@ def read_card(model: Any, card: Any) -> None:
             raise
         why = str(problem) if isinstance(problem, NotProvenError) else damaged(problem)
         raise InvalidInputError(f"card must be the output of to_json(), with a proven guarantee: {why}") from None
+    return model
 
 
 def _card_text(card: Any) -> Any:
@@ -232,15 +286,34 @@ Written = Callable[[float], str]
 _OF_NUMBERS = " \t\n\r\x0b\x0c+-.0123456789eE"  # characters that numbers are written with
 
 
-def expression(scorer: AdditiveScorer, encoder: Encoder, position: int) -> str:
-    """Output number `position`, as plain SQL with CASE, EXP and arithmetic."""
+def to_sql(model: Any, outcome: Any = None) -> str:
+    """An SQL expression for the probability of the outcome, the prediction, or, after `in_points`, the points.
+
+    The expression is plain SQL with ``CASE``, ``CAST``, ``EXP`` and arithmetic in double precision, and agrees with
+    `predict_proba` (or `predict`) to 1e-12. Columns are referred to by name. Those of numbers, and of categories
+    that are numbers, must have a numeric type in the database; other categories are compared as text. ``NULL`` and
+    NaN are missing. What the model would read otherwise is refused: the score is NULL, or the database raises an
+    error.
+
+    Examples
+    --------
+    >>> from likewise import AdditiveClassifier, WeightedLp
+    >>> model = AdditiveClassifier(WeightedLp({"x": 0.5}), penalty=1.0).fit(pd.DataFrame({"x": [0, 1]}), [0, 1])
+    >>> model.to_sql()[:22]
+    '1.0e0 / (1.0e0 + EXP(-'
+    """
+    scorer, encoder = model._scorer(), model.encoder_
+    if isinstance(scorer, PointsScorer):
+        model._signs(outcome)  # raises for the other outcome
+        return _sum(scorer, encoder, 0, _integer)
     if scorer.link == "probit":
         raise InvalidInputError("to_sql needs the link 'logistic' or 'clip': plain SQL has no normal distribution.")
     n_functions = len(scorer.model.intercepts)
-    score = [_sum(scorer, encoder, k) for k in range(n_functions)]
+    score = [_sum(scorer, encoder, k, _number) for k in range(n_functions)]
     limits = scorer.guarantee.output_range
     if limits:
         return _cut(score[0], *limits)
+    position = model._labels().index(model._outcome(outcome))
     if scorer.link == "clip":
         inside = _cut(f"({score[0]}) + {_number(0.5)}", 0.0, 1.0)
         return inside if position else f"{_number(1.0)} - ({inside})"
@@ -252,13 +325,7 @@ def expression(scorer: AdditiveScorer, encoder: Encoder, position: int) -> str:
     return f"{_number(1.0)} / (" + " + ".join(f"EXP(({other}) - ({own}))" for other in score) + ")"
 
 
-def whole_points(scorer: AdditiveScorer, encoder: Encoder) -> str:
-    """The points of a card in whole points; whole numbers are integers."""
-    return _sum(scorer, encoder, 0, _integer)
-
-
-def _sum(scorer: AdditiveScorer, encoder: Encoder, function: int, written: Written | None = None) -> str:
-    written = written or _number
+def _sum(scorer: AdditiveScorer, encoder: Encoder, function: int, written: Written) -> str:
     terms = [written(scorer.model.intercepts[function])]
     codes = scorer.model.metric.codes
     terms += [_points(shape, codes(shape.column), encoder, function, written) for shape in scorer.model.shapes]
@@ -381,8 +448,29 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def onnx_model(model: Any) -> Any:
-    """What `ScorecardMixin.to_onnx` returns: the sums have the bits of `AdditiveScorer.scores`."""
+def to_onnx(model: Any, path: str | Path | None = None) -> Any:
+    """The model as an ONNX graph in double precision; also written to `path` if given. Needs the extra ``onnx``.
+
+    Its output ``probabilities`` (``prediction`` for regression) is that of `predict_proba` (`predict`), to within
+    the ``likewise_error_bound`` in its metadata: 1e-15 for two classes, and 0 for the link "clip" and for
+    regression (`docs/theory.md` §19). A card in whole points has an output ``points`` as well, without any error.
+
+    Inputs are one array ``X`` for a model of arrays, and otherwise one of shape (n, 1) per column on the card:
+    doubles for numbers, and for categories that are numbers or booleans (1 and 0); text for other categories. NaN
+    and empty text are missing, and what is not listed is unseen. Where `predict_proba` refuses a value, the output
+    is NaN.
+
+    Returns
+    -------
+    onnx.ModelProto
+    """
+    found = _graph(model)
+    write(found, path)
+    return found
+
+
+def _graph(model: Any) -> Any:
+    """What `to_onnx` returns: the sums have the bits of `AdditiveScorer.scores`."""
     scorer, encoder = model._scorer(), model.encoder_
     refuse_probit(scorer.link)
     graph = Graph()

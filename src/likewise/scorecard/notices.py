@@ -317,10 +317,59 @@ def _percent(probability: float, beside: float | None = None) -> str:
     return text
 
 
-def notices(
-    model: Any, X: Any, threshold: float | None, width: float, favourable: Any, policy: Any, n: int
+def notice(
+    model: Any,
+    X: Any,
+    *,
+    threshold: float | None = None,
+    width: float = 0.0,
+    favourable: Any = None,
+    policy: Any = None,
+    n: int = 4,
 ) -> list[Notice]:
-    """One notice per person; `ScorecardMixin.notice` has the parameters."""
+    """For each person, what lowers the chance of the favourable outcome, and the smallest change that is enough.
+
+    Reasons are the columns that lower the points most, compared with the average person, strongest first; a column
+    with less than 5% of the total is not a main reason, and columns tied with the last one are listed as well. The
+    change is the one of the fewest columns that reaches the threshold, and of these the smallest, by the sum of
+    their distances under the metric: exact among all changes, in steps, of the columns that can change. Those are
+    the ones that the policy gives a direction, or that the model was fitted to as `monotone`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    threshold : float, optional
+        Probability of the favourable outcome that is needed. None skips the search for a change.
+    width : float, default=0
+        Of the band around the threshold in which a draw decides (`ThresholdDecision`, which has a `notice` of its
+        own). The change then crosses the whole band: the decision is favourable in every round.
+    favourable : label of a class, optional
+        Needed unless it is stored with the model (``favourable_``) or known by its word, such as approved.
+    policy : path or mapping, optional
+        Your own TOML or JSON file, or its entries: ``outcome``, the favourable outcome in words; ``names`` of
+        columns as people know them; ``reasons``, approved texts by column; ``protected``, columns that are never
+        named; ``immutable``, columns that a person cannot change, marked as such; ``directions``, how others can
+        change ("increase", "decrease" or "any"); ``steps`` of columns of numbers, such as 1 or 100.
+    n : int, default=4
+        Reasons per person, ties aside.
+
+    Returns
+    -------
+    list of Notice
+        With `to_text`, `to_html` and `to_json`.
+
+    Examples
+    --------
+    >>> from likewise import AdditiveClassifier, WeightedLp
+    >>> people = pd.DataFrame({"debt": [10, 20, 30, 40]})
+    >>> model = AdditiveClassifier(WeightedLp({"debt": 0.01}), penalty=1e-4).fit(people, [1, 1, 0, 0])
+    >>> policy = {"outcome": "being approved", "directions": {"debt": "decrease"}}
+    >>> (notice,) = model.notice(people.tail(1), threshold=0.5, favourable=1, policy=policy)
+    >>> print(notice.to_text().splitlines()[0])
+    The chance of being approved is 35%, below the 50% that is needed.
+    >>> notice.reasons[0].text, notice.changes[0].to
+    ('debt: 40', '25')
+    """
     scorer, encoder = model._scorer(), model.encoder_
     if scorer.guarantee.output_range or len(model._labels()) != 2:
         raise InvalidInputError("notice needs a binary classifier, with one favourable outcome.")
@@ -349,8 +398,8 @@ def notices(
             columns = changeable_columns(scorer, people, row, sign, ways, said.steps)
             considered = [said.names.get(name, name) for name in (str(encoder.names[each.column]) for each in columns)]
             changes, after = _changes(scorer, people, row, sign, position, (threshold, width), columns, said)
-        notice = Notice(person, words, float(h[row]), threshold, width, reasons, others, changes, after, (*considered,))
-        found.append(notice)
+        after_all = changes, after, tuple(considered)
+        found.append(Notice(person, words, float(h[row]), threshold, width, reasons, others, *after_all))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -49,9 +49,55 @@ class _Limits:
 
 
 def in_points(
-    model: Any, points_to_double: float, base_score: int, base_odds: float, outcome: Any, max_bins: int, whole: Any
+    model: Any,
+    points_to_double: float = 20,
+    base_score: int = 600,
+    base_odds: float = 50,
+    *,
+    outcome: Any = None,
+    max_bins: int = 8,
+    whole_numbers: Sequence[Any] = (),
 ) -> Any:
-    """A copy of a fitted classifier in whole points; `ScorecardMixin.in_points` has the parameters."""
+    """The same card in whole points, as lenders print them, within the same metric.
+
+    Points are whole at knots and for categories, and linear between knots: a step in a column of numbers would
+    separate people whose values are nearly equal. Rounding keeps every slope and range within the metric, the
+    guarantee is computed from the rounded card, and `likewise.verify_card` proves it (`docs/theory.md` §17).
+
+    Parameters
+    ----------
+    points_to_double : float, default=20
+        Points that double the odds of `outcome`.
+    base_score, base_odds : default=600 and 50
+        A person with `base_score` points, a whole number, has the odds `base_odds`: 50 means 50 to 1.
+    outcome : label of a class, optional
+        Whose odds rise with points; ``classes_[-1]`` if not given.
+    max_bins : int, default=8
+        Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does, on
+        average over the people the model has learned from. Their ends are round numbers where that adds no more.
+    whole_numbers : sequence of str, optional
+        Columns of whole numbers, such as dependants, that have whole points for each of them. Their points change
+        from one number to the next, in steps that the metric must allow.
+
+    Returns
+    -------
+    AdditiveClassifier
+        A fitted copy. Its `scorecard`, `explain` and exports are in points; `predict_proba`, `certify` and
+        ``guarantee_`` are those of the rounded card. It is without columns that are worth less than half a point,
+        or in which the metric allows less than one; `rounding_cost` says what that costs.
+
+    Examples
+    --------
+    >>> from likewise import AdditiveClassifier, TableMetric
+    >>> people = pd.DataFrame({"debt": [10, 20, 30, 40, 50, 60], "owner": list("ynynyn")})
+    >>> model = AdditiveClassifier(TableMetric({"debt": 0.02}, {"owner": 0.1}), penalty=0.01)
+    >>> card = model.fit(people, [1, 1, 1, 0, 1, 0]).in_points()
+    >>> print(card.scorecard()[["column", "range", "points"]].tail(3).to_string(index=False))
+    column     range  points
+     owner         n      -6
+     owner         y       5
+     owner any other       0
+    """
     scorer, encoder = model._scorer(), model.encoder_
     if scorer.guarantee.output_range or scorer.link != "logistic" or len(scorer.model.intercepts) > 1 or scorer.scale:
         raise InvalidInputError(
@@ -68,7 +114,7 @@ def in_points(
         )
     max_bins = check_count("max_bins", max_bins)
     position = model._labels().index(model._outcome(outcome))
-    named = set(check_names("whole_numbers", whole, encoder.names))
+    named = set(check_names("whole_numbers", whole_numbers, encoder.names))
     factor = double / math.log(2) * (1 if position else -1)
     limits = _limits(scorer, encoder, double)
     reals = [_in_real_points(shape, encoder, factor, named) for shape in scorer.model.shapes]
@@ -276,7 +322,21 @@ def _directions(real: FloatArray) -> tuple[float, float]:
 
 
 def rounding_cost(model: Any, card: Any, X: Any, y: Any) -> pd.DataFrame:
-    """Brier score and log loss of a model and its card in points; `ScorecardMixin.rounding_cost` has the parameters."""
+    """The cost of whole points: this model compared with its `card` in points, on people with known outcomes.
+
+    Parameters
+    ----------
+    card : fitted classifier
+        From `in_points`.
+    X, y : people and their classes
+        Held out, for an honest figure.
+
+    Returns
+    -------
+    DataFrame
+        ``Brier score`` and ``log loss`` of ``model`` and ``points``, their difference, ``cost``, and the
+        ``largest change`` of a person's probability.
+    """
     truth = np.asarray(y) == model.classes_[1]
     if len(truth) != len(X) or not np.isin(np.asarray(y), model.classes_).all():
         raise InvalidInputError(f"y must have one of the classes {model._labels()} for each person in X.")

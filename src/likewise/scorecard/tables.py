@@ -13,9 +13,8 @@ import pandas as pd
 from likewise._html import grid, panel, words
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_count, short_repr
-from likewise.additive.scorecard_mixin import is_one_of
 from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
-from likewise.exceptions import InvalidInputError
+from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.columns import UNSEEN
 from likewise.kernel.evidence import Shape
 from likewise.kernel.metric import BoundMetric
@@ -25,6 +24,7 @@ from likewise.metrics.zero_weights import list_by_reason
 
 BASE = "base points"
 COLUMNS = ["column", "range", "points", "points at end", "allowed", "binds"]
+GAIN = "gain if 10% looser"  # of a weight, a column of `prices`
 _NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
 _FLAT = 1e-6  # and one that counts as nothing
 _UNSEEN = 0.05  # of a gap between knots: the most that rounding may move a knot
@@ -67,13 +67,46 @@ def _signed(points: float) -> str:
     return f"{points:+d}" if isinstance(points, (int, np.integer)) else f"{points:+.2f}"
 
 
-def scorecard_table(model: Any, outcome: Any) -> Scorecard:
-    """One row per range of numbers, category and missing number."""
+def scorecard(model: Any, outcome: Any = None, *, prices: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The model as a table.
+
+    Parameters
+    ----------
+    outcome : label of a class, optional
+        Whose points; ``classes_[-1]`` if not given.
+    prices : DataFrame, optional
+        What `prices` returned. The table then has a last column ``gain if 10% looser``, of the weight that limits
+        the row.
+
+    Returns
+    -------
+    DataFrame
+        ``column``; ``range`` of numbers, or the category; ``points`` at the start of the range and ``points at
+        end``; ``allowed``, the largest change of points that the metric allows over this range, between two
+        categories, or from a missing number to any other; and ``binds``, whether the model uses it up: there the
+        metric holds it back. Where a ``missing`` number binds, its weight holds the whole column back. Outside
+        the ranges points stay what they are at the ends. In whole points (`in_points`), also the points that
+        everybody has, and the ranges outside the first and last knot.
+    """
     scorer, signs = model._scorer(), model._signs(outcome)
     if isinstance(scorer, PointsScorer):
-        return _points_table(scorer)
-    rows = [row for shape in scorer.model.shapes for row in _rows(scorer, shape, signs)]
-    return _card(rows, scorer)
+        card = _points_table(scorer)
+    else:
+        card = _card([row for shape in scorer.model.shapes for row in _rows(scorer, shape, signs)], scorer)
+    return card if prices is None else _with_gains(card, prices)
+
+
+def _with_gains(card: pd.DataFrame, prices: pd.DataFrame) -> pd.DataFrame:
+    """A card with the gain from loosening the weight behind each row."""
+    if not isinstance(prices, pd.DataFrame) or not {"column", GAIN} <= {*prices.columns}:
+        raise InvalidTypeError(f"prices must be the table that prices returned; got {type(prices).__name__}.")
+    gains = dict(zip(prices["column"], prices[GAIN], strict=True))
+
+    def of(column: Any, place: Any) -> float:
+        blank = f"missing {column}"
+        return float(gains.get(blank if place == _MISSING and blank in gains else column, np.nan))
+
+    return card.assign(**{GAIN: [of(*row) for row in zip(card["column"], card["range"], strict=True)]})
 
 
 def _card(rows: list[tuple[Any, ...]], scorer: AdditiveScorer) -> Scorecard:
@@ -203,8 +236,19 @@ def _all_digits(number: float) -> str:
     return f"{digits:,f}" if abs(number) >= 10_000 else f"{digits:f}"
 
 
-def explanation(model: Any, X: Any, outcome: Any) -> pd.DataFrame:
-    """Points per person and column; `ScorecardMixin.explain` has the columns."""
+def explain(model: Any, X: Any, outcome: Any = None) -> pd.DataFrame:
+    """Points per person and column; a row adds up to the person's score, exactly and in any order.
+
+    Exactly: points are multiples of a power of two, chosen so that no sum of them is rounded. The outputs of the
+    model are computed from these sums.
+
+    Returns
+    -------
+    DataFrame
+        One row per person: ``intercept``, one column per column that matters, and the sum. For classes this is the
+        log-odds of the outcome (the logit, where there are several), for regression the prediction before it is cut
+        to the output range.
+    """
     people, scorer, signs = model._people(X), model._scorer(), model._signs(outcome)
     names = [people.encoder.names[shape.column] for shape in scorer.model.shapes]
     table = pd.DataFrame(scorer.points(people) @ signs, columns=names, index=_index(people))
@@ -213,8 +257,38 @@ def explanation(model: Any, X: Any, outcome: Any) -> pd.DataFrame:
     return table
 
 
-def reasons_table(model: Any, X: Any, n: int, outcome: Any) -> pd.DataFrame:
-    """The columns with the most points for an outcome, against 0, the average person's, in words."""
+def reasons(model: Any, X: Any, n: int = 4, outcome: Any = None) -> pd.DataFrame:
+    """The main reasons for each person's outcome, in words, as notices of adverse action need.
+
+    The reference is the average person: points are centred, so that each column's mean over the people the model
+    has learned from is 0. Columns that raise the outcome are named in the order of how much they do.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    n : int, default=4
+        Reasons per person, at most.
+    outcome : label of a class, optional
+        What is explained; for regression "higher" or "lower" than the average person. None explains, for each
+        person, the outcome that is more likely than for the average person; where there are several, the one whose
+        probability is the largest multiple of the average person's.
+
+    Returns
+    -------
+    DataFrame
+        One row per person: ``outcome``, what is explained; and ``reason 1`` to ``reason n``, with empty text where
+        fewer columns raise it.
+
+    Examples
+    --------
+    >>> from likewise import AdditiveClassifier, WeightedLp
+    >>> people = pd.DataFrame({"debt": [1, 2, 3, 4]})
+    >>> model = AdditiveClassifier(WeightedLp({"debt": 0.1}), penalty=0.01).fit(people, list("ynyn"))
+    >>> model.reasons(people.head(1), n=1).iloc[0].tolist()
+    ['y', "debt is 1: +0.25 log-odds of 'y' against the average person"]
+    >>> model.reasons(people.head(1), n=1, outcome="n").iloc[0].tolist()
+    ['n', '']
+    """
     people, scorer = model._people(X), model._scorer()
     numeric = scorer.guarantee.output_range is not None
     outcomes = ["lower", "higher"] if numeric else model._labels()
@@ -246,6 +320,14 @@ def reasons_table(model: Any, X: Any, n: int, outcome: Any) -> pd.DataFrame:
             words.append(f"{people.encoder.names[column]} is {what}: {size} against the average person")
         rows.append([outcome, *words, *[""] * (n - len(words))])
     return pd.DataFrame(rows, columns=["outcome", *(f"reason {k}" for k in range(1, n + 1))], index=_index(people))
+
+
+def is_one_of(outcome: Any, outcomes: list[Any]) -> bool:
+    """Whether `outcome`, of any type, is one of the labels."""
+    try:
+        return outcome in outcomes
+    except (TypeError, ValueError):  # arrays and NA values, whose comparison has no truth value
+        return False
 
 
 def _index(people: People) -> npt.NDArray[Any] | pd.Index[Any]:

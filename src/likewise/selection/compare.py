@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from shutil import get_terminal_size
 from textwrap import fill
@@ -15,7 +15,7 @@ from sklearn.base import clone
 from likewise._frozen import Frozen
 from likewise._html import grid, panel, words
 from likewise._progress import show_line
-from likewise._validation import BOOL
+from likewise._validation import BOOL, counted
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
 from likewise.selection.cross_validation import (
@@ -26,9 +26,15 @@ from likewise.selection.cross_validation import (
     Score,
     cross_validate_method,
     make_folds,
-    with_metrics,
 )
-from likewise.selection.methods import CONSTANT, UNCONSTRAINED, Method, build_methods, check_problem
+from likewise.selection.methods import (
+    CONSTANT,
+    UNCONSTRAINED,
+    LearningProblem,
+    Method,
+    build_methods,
+    check_problem,
+)
 
 _COUNTS = ["people", "violations", "pairs", "evaluations"]
 _COLUMNS = ["people", "violations", "pairs", "guarantee", "level", "epsilon", "evaluations", "microseconds"]
@@ -155,34 +161,24 @@ def recommend(
     """The first (simplest) method whose mean loss is within one standard error of the best."""
     kept = [name for name, result in results.items() if result.keeps_guarantee]
     score = SCORES[task][0]
-    title = score.title
     best = min(kept, key=lambda name: results[name].row[score.name])
     for chosen in kept:
         gap, error = difference(results[chosen], results[best], folds)
         if gap <= error or chosen == best:
             break
 
-    score_of = {name: score.format(results[name].row[score.name]) for name in kept}
-    title_of = {name: results[name].row["title"] for name in kept}
-    constant = f"A constant has {score_of[CONSTANT]}."
+    title, which = score.title, results[chosen].row["title"]
+    own, lowest, constant = (score.format(results[name].row[score.name]) for name in (chosen, best, CONSTANT))
+    near, best_one = f"within one standard error ({error:.2g}) of", f"{lowest} ({results[best].row['title']})"
     if best == CONSTANT:
-        reason = f"A constant is as good: no method with a guarantee beats its {title}, {score_of[CONSTANT]}."
+        reason = f"A constant is as good: no method with a guarantee beats its {title}, {constant}."
     elif chosen == CONSTANT:
-        reason = (
-            f"A constant is as good: the best {title} of the methods with a guarantee, {score_of[best]} "
-            f"({title_of[best]}), is within one standard error ({error:.2g}) of its {score_of[CONSTANT]}."
-        )
-    elif chosen == best:
-        reason = (
-            f"Best: {title_of[best]}. Its {title}, {score_of[best]}, is the lowest of the methods with a guarantee. "
-            f"{constant}"
-        )
+        others = f"the best {title} of the methods with a guarantee, {best_one}"
+        reason = f"A constant is as good: {others}, is {near} its {constant}."
     else:
-        reason = (
-            f"Best: {title_of[chosen]}. Its {title}, {score_of[chosen]}, is within one standard error ({error:.2g}) of "
-            f"the lowest of the methods with a guarantee, {score_of[best]} ({title_of[best]}), which is less simple. "
-            f"{constant}"
-        )
+        rank = "the lowest of the methods with a guarantee"
+        rank = rank if chosen == best else f"{near} {rank}, {best_one}, which is less simple"
+        reason = f"Best: {which}. Its {title}, {own}, is {rank}. A constant has {constant}."
     return Recommendation(chosen, estimators[chosen], reason, chosen == CONSTANT)
 
 
@@ -394,16 +390,11 @@ def compare(
     BOOL.check("verbose", verbose)
     problem = check_problem(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
     chosen = build_methods(problem, methods)
-    folds = make_folds(problem, cv, n_people)
-    if made_by is not None:
-        folds = with_metrics(folds, problem, made_by, verbose=verbose)
-    results, fits = dict[str, CVResult](), FoldFits(problem, folds)
+    folds = make_folds(problem, cv, n_people, made_by, verbose=verbose)
     ordered = sorted(chosen, key=_slowness)
-    for method, *later in (ordered[i:] for i in range(len(ordered))):
-        title = f"Fitting {method.title} on {len(folds)} folds" if verbose else ""
-        result = results[method.name] = cross_validate_method(method, problem, fits, title=title)
-        show_line(result_line(result, problem.task, [each.title for each in later]), show=verbose)
-    results = {method.name: results[method.name] for method in chosen}
+    measured = measure_all([(method, problem, method.title) for method in ordered], folds, verbose)
+    found = {method.name: result for method, result in zip(ordered, measured, strict=True)}
+    results = {method.name: found[method.name] for method in chosen}
     estimators = {method.name: method.estimator for method in chosen if method.estimator is not None}
     return Comparison(results, estimators, folds, problem.task, problem.metric, caveat_of(folds))
 
@@ -416,16 +407,26 @@ def _slowness(method: Method) -> int:
     return _SLOWEST_LAST.get(method.name, 3 if method.is_slow else 0)
 
 
-def result_line(result: CVResult, task: Task, later: list[str], title: str = "") -> str:
-    """A method's score as it comes, under its title or another, and the titles of what is left."""
-    score, row = SCORES[task][0], result.row
-    if score.name in row:
-        cell = _score_cell(score, row[score.name], row[f"{score.name}_se"])
-        text = f"{score.title} {cell}, {row['violations']:,} violation{'s' * (row['violations'] != 1)}"
-    else:
-        text = str(row["note"])
-    left = f"{len(later)} left, next: {later[0]}" if later else "the last"
-    return f"{title or row['title']}: {text} ({left})"
+def measure_all(
+    jobs: Sequence[tuple[Method, LearningProblem, str]], folds: tuple[Fold, ...], verbose: bool
+) -> list[CVResult]:
+    """Measure methods, each on its problem and under a title; if `verbose`, say each score as it comes."""
+    results, fits = list[CVResult](), None
+    for i, (method, problem, title) in enumerate(jobs, start=1):
+        fits = FoldFits(problem, folds) if fits is None else fits  # the people are the same in all
+        bar = f"Fitting {title} on {len(folds)} folds" if verbose else ""
+        results.append(cross_validate_method(method, problem, fits, title=bar))
+        left = f"{len(jobs) - i} left, next: {jobs[i][2]}" if i < len(jobs) else "the last"
+        show_line(f"{title}: {_in_short(results[-1].row, SCORES[problem.task][0])} ({left})", show=verbose)
+    return results
+
+
+def _in_short(row: dict[str, Any], score: Score) -> str:
+    """A method's score and violations, or why it was left out."""
+    if score.name not in row:
+        return str(row["note"])
+    cell = _score_cell(score, row[score.name], row[f"{score.name}_se"])
+    return f"{score.title} {cell}, {counted(row['violations'], 'violation')}"
 
 
 def caveat_of(folds: tuple[Fold, ...]) -> str:

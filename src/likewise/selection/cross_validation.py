@@ -28,7 +28,7 @@ from likewise.ask import Recorded, method_of
 from likewise.auditing.audit import audit, tolerance_under
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError, LikewiseError
-from likewise.inspection.baselines import Task
+from likewise.inspection.baselines import Task, proper_losses
 from likewise.metrics.base import Metric, check_metric
 from likewise.selection.methods import METHODS, LearningProblem, Method
 
@@ -80,21 +80,6 @@ SCORES: dict[Task, tuple[Score, ...]] = {
 }
 
 
-def proper_losses(predictions: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> FloatArray:
-    """Loss per person: ``sum_k (p_k - 1[y = k])^2 / 2`` for classes, ``(prediction - y)^2`` for a regression.
-
-    For two classes, the former is ``(p - y)^2``.
-
-    Examples
-    --------
-    >>> proper_losses(np.array([[0.8, 0.2], [0.5, 0.5]]), np.array(["a", "b"]), np.array(["a", "b"])).round(2)
-    array([0.04, 0.25])
-    """
-    if classes is None:
-        return np.asarray((predictions - y) ** 2)
-    return 0.5 * np.asarray(((predictions - (y[:, None] == classes)) ** 2).sum(axis=1))
-
-
 def compute_scores(predictions: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> dict[str, float]:
     """All scores of `SCORES`, by name."""
     loss = float(proper_losses(predictions, y, classes).mean())
@@ -142,8 +127,13 @@ class Fold:
     metric: Metric | None = None
 
 
-def make_folds(problem: LearningProblem, cv: Any, n_people: Any) -> tuple[Fold, ...]:
-    """Folds shared by all methods. An integer `cv` is shuffled and, for classes, stratified."""
+def make_folds(
+    problem: LearningProblem, cv: Any, n_people: Any, made_by: Callable[[Any, Any], Metric] | None, *, verbose: bool
+) -> tuple[Fold, ...]:
+    """Folds shared by all methods, with the metrics that `made_by` makes from those who are trained on in each.
+
+    An integer `cv` is shuffled and, for classes, stratified.
+    """
     n_people = check_count("n_people", n_people, min_value=2, hint="Pairs are searched among them.")
     if isinstance(cv, int) and not isinstance(cv, bool):
         check_count("cv", cv, min_value=2, hint="Someone must be held out.")
@@ -153,20 +143,15 @@ def make_folds(problem: LearningProblem, cv: Any, n_people: Any) -> tuple[Fold, 
     splits = positions_by(cv, problem.people.table, problem.y, classify=problem.classes is not None)
     if len(splits) < 2:
         raise InvalidInputError(f"cv must give at least two folds, for standard errors; got {len(splits)}.")
-    return tuple(Fold(train, test, _even_sample(problem.y[test], n_people)) for train, test in splits)
-
-
-def with_metrics(
-    folds: tuple[Fold, ...], problem: LearningProblem, made_by: Callable[[Any, Any], Metric], *, verbose: bool
-) -> tuple[Fold, ...]:
-    """The folds with the metric that `made_by` makes from those who are trained on in each."""
-    found = []
+    folds = [Fold(train, test, _even_sample(problem.y[test], n_people)) for train, test in splits]
+    if made_by is None:
+        return tuple(folds)
     with progress_bar(f"Making the metric on {len(folds)} folds", len(folds), show=verbose) as advance:
-        for fold in folds:
+        for i, fold in enumerate(folds):
             metric = check_metric(made_by(problem.people.take(fold.train).table, problem.y[fold.train]))
-            found.append(replace(fold, metric=metric))
+            folds[i] = replace(fold, metric=metric)
             advance(1)
-    return tuple(found)
+    return tuple(folds)
 
 
 def _check_enough(problem: LearningProblem, n_folds: int) -> None:
@@ -180,7 +165,7 @@ def _check_enough(problem: LearningProblem, n_folds: int) -> None:
 
 
 def _even_sample(y: npt.NDArray[Any], size: int) -> IntArray:
-    """Positions of at most `most` people, evenly over the sorted outcomes, in the order of the table."""
+    """Positions of at most `size` people, evenly over the sorted outcomes, in the order of the table."""
     order = np.argsort(y, kind="stable")
     return np.sort(order[evenly_spaced(len(order), size)])
 
@@ -274,10 +259,9 @@ def cross_validate_method(method: Method, problem: LearningProblem, fits: FoldFi
     """
     if method.estimator is None:
         return _skipped(method, problem, method.why_not)
-    vacuous, folds = list[str](), fits.folds
     fits.pop_seconds()
     losses, predictions = _unmeasured(problem)
-    measured, first = list[dict[str, float]](), None
+    vacuous, folds, measured, first = list[str](), fits.folds, list[dict[str, float]](), None
     try:
         with (
             progress_bar(title, len(folds), show=bool(title)) as advance,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
@@ -125,26 +125,19 @@ def check_problem(
         outcomes = _as_numbers(outcomes)
         limits = (outcomes.min(), outcomes.max()) if output_range is None else output_range
         limits = check_output_range(limits)
+    kind: Task = "classification" if classes is not None else "regression"
+    n_draws, smoothing = check_count("n_draws", n_draws), _check_smoothing(smoothing, kind)
     return LearningProblem(
-        people,
-        outcomes,
-        metric,
-        "classification" if found == "classification" else "regression",
-        classes,
-        limits,
-        check_count("n_draws", n_draws),
-        int(random_state),
-        estimator,
-        _check_smoothing(smoothing, found),
+        people, outcomes, metric, kind, classes, limits, n_draws, int(random_state), estimator, smoothing
     )
 
 
 def _check_smoothing(smoothing: Any, task: str) -> dict[str, Any]:
     if smoothing is None:
         return {}
-    unknown = [] if not isinstance(smoothing, Mapping) else [name for name in smoothing if name not in _SMOOTHING]
-    if not isinstance(smoothing, Mapping) or unknown:
-        got = repr(unknown[0]) if unknown else short_repr(smoothing)
+    wrong = [name for name in smoothing if name not in _SMOOTHING] if isinstance(smoothing, Mapping) else [smoothing]
+    if wrong:
+        got = short_repr(wrong[0])
         raise InvalidInputError(
             f"smoothing must be a dictionary with parameters of smoothed models, {', '.join(_SMOOTHING)}; got {got}."
         )
@@ -227,9 +220,8 @@ def _network(problem: LearningProblem) -> Method:
     title = "1-Lipschitz network"
     if find_spec("torch") is None:
         return Method("network", title, None, "needs PyTorch: pip install 'likewise[torch]'")
-    estimator = _constrained(
-        problem, LipschitzClassifier, LipschitzRegressor, n_steps=_N_STEPS, random_state=problem.seed
-    )
+    options = {"n_steps": _N_STEPS, "random_state": problem.seed}
+    estimator = _constrained(problem, LipschitzClassifier, LipschitzRegressor, **options)
     return Method("network", title, estimator, may_fail=True)
 
 
@@ -239,9 +231,8 @@ def _projection(problem: LearningProblem) -> Method:
     title = f"projected {_inner_title(problem)}"
     if problem.classes is not None and len(problem.classes) > 2:
         return Method("projection", title, None, "projection is for two classes, or a regression")
-    estimator = _constrained(
-        problem, ProjectedClassifier, ProjectedRegressor, _inner(problem), random_state=problem.seed
-    )
+    estimators = ProjectedClassifier, ProjectedRegressor
+    estimator = _constrained(problem, *estimators, _inner(problem), random_state=problem.seed)
     return Method("projection", title, estimator, may_fail=True)
 
 
@@ -262,21 +253,11 @@ def _smoothing(problem: LearningProblem, *, augment: int = 0) -> Method:
 
 def _unconstrained(problem: LearningProblem) -> Method:
     protected = problem.protected_columns
-    model = unconstrained_model(
-        problem.table,
-        problem.task,
-        protected=protected,
-        categorical=problem.categorical_columns,
-        seed=problem.seed,
-    )
-    note = (
-        f"reads all columns but the protected: {list_words([_word(name) for name in protected])}" if protected else ""
-    )
+    kinds = {"protected": protected, "categorical": problem.categorical_columns}
+    model = unconstrained_model(problem.table, problem.task, **kinds, seed=problem.seed)
+    words = list_words([name if isinstance(name, str) else f"column {name}" for name in protected])
+    note = f"reads all columns but the protected: {words}" if protected else ""
     return Method(UNCONSTRAINED, "unconstrained model", model, note=note)
-
-
-def _word(name: Any) -> str:
-    return name if isinstance(name, str) else f"column {name}"
 
 
 def _inner(problem: LearningProblem) -> Any:
@@ -318,10 +299,14 @@ def build_methods(problem: LearningProblem, methods: Any = "auto") -> list[Metho
             raise InvalidInputError(f"methods must be 'auto' or a list; got {short_repr(methods)}. Use [{methods!r}].")
         methods = METHODS
     names, own = {CONSTANT, UNCONSTRAINED}, dict[str, Method]()
-    for entry in _check_entries(methods):
+    for entry in methods if isinstance(methods, (list, tuple)) and methods else [None]:
         if isinstance(entry, str):
             names.add(_check_name(entry))
             continue
+        if not isinstance(entry, tuple) or len(entry) != 2:
+            raise InvalidInputError(
+                f"methods must be 'auto', or a list of names and pairs (name, estimator); got {short_repr(methods)}."
+            )
         name, estimator = entry
         if not isinstance(name, str) or name in _METHODS or name in own:
             raise InvalidInputError(f"methods must have distinct names, none of them built in; got {name!r}.")
@@ -346,18 +331,6 @@ def custom_method(problem: LearningProblem, name: str, estimator: Any) -> Method
         if problem.output_range is not None:
             estimator = estimator.set_params(output_range=problem.output_range)
     return Method(name, name, estimator, is_slow=hasattr(estimator, "n_draws"))
-
-
-def _check_entries(methods: Any) -> Sequence[Any]:
-    if (
-        not isinstance(methods, (list, tuple))
-        or not methods
-        or not all(isinstance(entry, str) or (isinstance(entry, tuple) and len(entry) == 2) for entry in methods)
-    ):
-        raise InvalidInputError(
-            f"methods must be 'auto', or a list of names and pairs (name, estimator); got {short_repr(methods)}."
-        )
-    return methods
 
 
 def _check_name(name: str) -> str:

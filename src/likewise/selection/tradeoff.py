@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from likewise._frozen import Frozen
-from likewise._progress import show_line
 from likewise._validation import BOOL, check_positive, short_repr
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
@@ -24,18 +23,10 @@ from likewise.selection.compare import (
     as_text,
     beats_constant,
     caveat_of,
+    measure_all,
     measured_on,
-    result_line,
 )
-from likewise.selection.cross_validation import (
-    SCORES,
-    CVResult,
-    Fold,
-    FoldFits,
-    cross_validate_method,
-    make_folds,
-    with_metrics,
-)
+from likewise.selection.cross_validation import SCORES, CVResult, Fold, make_folds
 from likewise.selection.methods import (
     CONSTANT,
     UNCONSTRAINED,
@@ -104,27 +95,22 @@ class Tradeoff(Frozen):
                 f"The unconstrained model ({score.title} {free}) is not measurably better than a constant "
                 f"({constant}): these people cannot show what a stricter metric costs."
             )
-        of_free = f"of the unconstrained model ({free}; a constant has {constant})."
+        as_good = f"as good as that of the unconstrained model ({free}; a constant has {constant})."
         if scale is None:
-            return f"Under none of these metrics is the {score.title} as good as that {of_free}"
+            return f"Under none of these metrics is the {score.title} {as_good}"
         if scale == min(self.results):
-            return (
-                f"Already under the strictest of these metrics, x {scale:g}, the {score.title} is as good as that "
-                f"{of_free}"
-            )
-        return (
-            f"x {scale:g} is the strictest of these metrics under which the {score.title} is as good as that {of_free}"
-        )
+            return f"Already under the strictest of these metrics, x {scale:g}, the {score.title} is {as_good}"
+        return f"x {scale:g} is the strictest of these metrics under which the {score.title} is {as_good}"
 
     def __str__(self) -> str:
-        return as_text(
-            self._all_rows(), self.task, measured_on(self.folds), f"{self.conclusion} {self.caveat}".rstrip()
-        )
+        return as_text(self._all_rows(), self.task, *self._words())
 
     def _repr_html_(self) -> str:
-        title = f"{self.title} under stricter and looser metrics"
-        conclusion = f"{self.conclusion} {self.caveat}".rstrip()
-        return as_html(self._all_rows(), self.task, title, measured_on(self.folds), conclusion)
+        return as_html(self._all_rows(), self.task, f"{self.title} under stricter and looser metrics", *self._words())
+
+    def _words(self) -> tuple[str, str]:
+        """Who was measured, and what follows."""
+        return measured_on(self.folds), f"{self.conclusion} {self.caveat}".rstrip()
 
     def __repr__(self) -> str:
         return f"<Tradeoff of {self.title} at {', '.join(f'x {scale:g}' for scale in self.results)}>"
@@ -189,38 +175,28 @@ def tradeoff(
     BOOL.check("verbose", verbose)
     problem = check_problem(X, y, metric, task, output_range, n_draws, random_state)
     factors = _check_scales(scales)
-    known: dict[str, CVResult] = {}
-    measured_at_1 = None  # the result of the comparison for the very same estimator
-    if comparison is not None:
+    known: dict[Any, CVResult] = {}
+    if comparison is None:
+        folds = make_folds(problem, cv, n_people, made_by, verbose=verbose)
+    else:
         _check_comparison(comparison, problem)
-        known = comparison.results
+        folds, known = comparison.folds, {name: comparison.results[name] for name in (CONSTANT, UNCONSTRAINED)}
         name, estimator = _named_estimator(method)
-        if estimator is not None and comparison.estimators.get(name) is estimator:
-            measured_at_1 = known[name]
-    problems = {factor: problem.scaled(factor) for factor in factors}
-    methods = {factor: _build_method(problems[factor], method) for factor in factors}
-    folds = make_folds(problem, cv, n_people) if comparison is None else comparison.folds
-    if comparison is None and made_by is not None:
-        folds = with_metrics(folds, problem, made_by, verbose=verbose)
-    others = [build_method(problem, name) for name in (CONSTANT, UNCONSTRAINED)]
-
-    title = methods[factors[0]].title
-    fits = FoldFits(problem, folds)
-    titles = [*(other.title for other in others), *(_title_at(title, factor) for factor in factors)]
-
-    def measure(method: Method, problem: LearningProblem, result: CVResult | None) -> CVResult:
-        what = titles.pop(0)
-        if result is None:
-            bar = f"Fitting {what} on {len(folds)} folds" if verbose else ""
-            result = cross_validate_method(method, problem, fits, title=bar)
-            show_line(result_line(result, problem.task, titles, what), show=verbose)
-        return result
-
-    constant, free = [measure(other, problem, known.get(other.name)) for other in others]
-    results = {
-        factor: measure(methods[factor], problems[factor], measured_at_1 if factor == 1 else None) for factor in factors
-    }
-    return Tradeoff(title, results, constant, free, folds, problem.task, problem.metric, caveat_of(folds))
+        if estimator is not None and comparison.estimators.get(name) is estimator:  # the very same
+            known[1.0] = comparison.results[name]
+    jobs: dict[Any, tuple[Method, LearningProblem, str]] = {}
+    for name in (CONSTANT, UNCONSTRAINED):
+        built = build_method(problem, name)
+        jobs[name] = built, problem, built.title
+    for factor in factors:
+        scaled = problem.scaled(factor)
+        built = _build_method(scaled, method)
+        jobs[factor] = built, scaled, _title_at(built.title, factor)
+    new = {key: job for key, job in jobs.items() if key not in known}
+    known |= zip(new, measure_all([*new.values()], folds, verbose), strict=True)
+    results = {factor: known[factor] for factor in factors}
+    ends = known[CONSTANT], known[UNCONSTRAINED]
+    return Tradeoff(built.title, results, *ends, folds, problem.task, problem.metric, caveat_of(folds))
 
 
 def _title_at(title: str, scale: float) -> str:

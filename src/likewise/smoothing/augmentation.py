@@ -13,13 +13,12 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from likewise._fit_validation import seed_from
+from likewise._fit_validation import TrainingData, seed_from
 from likewise._inner_estimator import check_takes_weights, fit_weighted, seed_inner
 from likewise._progress import progress_bar
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import IntArray
 from likewise.ask import is_plain_function
 from likewise.exceptions import InvalidInputError
-from likewise.kernel.schema import People
 from likewise.smoothing.sampling import Perturbation
 
 _VALIDATION_COPIES = 10  # noisy copies of each held-out person on which epochs are compared
@@ -27,9 +26,7 @@ _VALIDATION_COPIES = 10  # noisy copies of each held-out person on which epochs 
 
 def fit_inner(
     estimator: Any,
-    people: People,
-    y: npt.NDArray[Any],
-    weights: FloatArray | None,
+    data: TrainingData,
     perturbation: Perturbation,
     *,
     n_copies: int,
@@ -53,24 +50,20 @@ def fit_inner(
     if state is not None:
         seed_inner(estimator, state)
     if frozen:
-        return estimator.fit(people.table, y)  # checks that it is fitted
+        return estimator.fit(data.people.table, data.y)  # checks that it is fitted
     if not n_copies:
-        return fit_weighted(estimator, people.table, y, weights)
+        return fit_weighted(estimator, data.people.table, data.y, data.weights)
     rng = np.random.default_rng(seed_from(state))
-    return fit_on_noisy_copies(
-        estimator, people, y, perturbation, n_copies, rng, weights=weights, classes=classes, verbose=verbose
-    )
+    return fit_on_noisy_copies(estimator, data, perturbation, n_copies, rng, classes=classes, verbose=verbose)
 
 
 def fit_on_noisy_copies(
     estimator: Any,
-    people: People,
-    y: npt.NDArray[Any],
+    data: TrainingData,
     perturbation: Perturbation,
     n_copies: int,
     rng: np.random.Generator,
     *,
-    weights: FloatArray | None = None,
     classes: npt.NDArray[Any] | None = None,
     verbose: bool = False,
 ) -> Any:
@@ -87,17 +80,16 @@ def fit_on_noisy_copies(
     Other estimators are fitted once, on all copies together. Equal rows get equal noise, in any order, so a weight of
     2 has the effect of a duplicate.
     """
-    counts = np.ones(len(y)) if weights is None else weights
-    used = np.flatnonzero(counts)
+    people, used = data.people, np.flatnonzero(data.counts)
     distinct, inverse = np.unique(people.rows[used], axis=0, return_inverse=True)
-    distinct_of = np.zeros(len(y), dtype=np.intp)
+    distinct_of = np.zeros(len(data), dtype=np.intp)
     distinct_of[used] = inverse.ravel()
 
     def perturbed(rows: IntArray, n_times: int) -> Any:
         noisy = [perturbation.perturb(distinct, rng)[distinct_of[rows]] for _ in range(n_times)]
         return people.encoder.decode(np.concatenate(noisy))
 
-    copies = _NoisyCopies(perturbed, y, weights, used)
+    copies = _NoisyCopies(perturbed, data, used)
     if isinstance(estimator, Pipeline) and hasattr(estimator.steps[-1][1], "partial_fit"):
         name, last = estimator.steps[-1]
         first_steps = estimator[:-1]
@@ -117,14 +109,14 @@ class _NoisyCopies:
     """Copies of rows under new noise, made by `perturbed` from positions and a number of copies."""
 
     perturbed: Callable[[IntArray, int], Any]
-    y: npt.NDArray[Any]
-    weights: FloatArray | None
+    data: TrainingData
     used: IntArray
 
     def take(self, rows: IntArray, n_times: int = 1) -> tuple[Any, npt.NDArray[Any], dict[str, Any]]:
         """Noisy copies of some rows, their labels, and their weights as keyword arguments."""
-        options = {} if self.weights is None else {"sample_weight": np.tile(self.weights[rows], n_times)}
-        return self.perturbed(rows, n_times), np.tile(self.y[rows], n_times), options
+        weights = self.data.weights
+        options = {} if weights is None else {"sample_weight": np.tile(weights[rows], n_times)}
+        return self.perturbed(rows, n_times), np.tile(self.data.y[rows], n_times), options
 
 
 def _fit_by_epochs(
@@ -141,7 +133,7 @@ def _fit_by_epochs(
     patience = getattr(model, "n_iter_no_change", n_epochs)
     early_stopping = bool(getattr(model, "early_stopping", False))
     rows, validation = copies.used, None
-    if copies.weights is not None:
+    if copies.data.weights is not None:
         check_takes_weights(model, "partial_fit")
     if early_stopping:
         shuffled = rows[rng.permutation(len(rows))]

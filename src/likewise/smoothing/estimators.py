@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
-from likewise._fit_validation import check_fitted, seed_from
+from likewise._fit_validation import TrainingData, check_fitted, seed_from
 from likewise._inner_estimator import KeptEstimator, WrapsEstimator, in_order_of, is_trained_here
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, SEED, THREADS, Rule, check_random, integer, one_of, positive
@@ -129,11 +128,6 @@ class _Smoothed(WrapsEstimator):
         check_fitted(self)
         return self.scorer_.perturbation.noise
 
-    @property
-    def n_draws_(self) -> int:
-        """Evaluations of the inner model per person, at most."""
-        return self.guarantee_.n_draws
-
     def with_metric(self, metric: Metric) -> Self:
         """Return an unfitted estimator like this one, for another metric; a fitted inner model is kept."""
         other = super().with_metric(metric)
@@ -143,16 +137,14 @@ class _Smoothed(WrapsEstimator):
             other.set_params(estimator=KeptEstimator(self.estimator_, self.encoder_.raw_labels), augment=0)
         return other
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: BoundMetric
-    ) -> SmoothedScorer:
+    def learn(self, data: TrainingData, metric: BoundMetric) -> SmoothedScorer:
         """Choose the noise, fit the inner model, and choose how to average its votes."""
-        given, people = people, in_order_of(self.estimator, people)
+        given, people = data.people, in_order_of(self.estimator, data.people)
         n_draws = None if self.n_draws == "auto" else int(self.n_draws)
         epsilon, delta = float(self.epsilon), float(self.delta)
         state = check_random(self.random_state)
         seed, columns, votes = seed_from(state), metric.rebound(people.encoder), self._vote_spec()
-        weighted, numeric = repeat_by_weight(people, weights), is_numeric(people, columns)
+        weighted, numeric = repeat_by_weight(people, data.weights), is_numeric(people, columns)
 
         def fit_noise(noise: Noise | type[Noise]) -> Perturbation:
             return perturbation_for(noise, weighted, columns, seed, n_draws=n_draws, epsilon=epsilon)
@@ -167,9 +159,7 @@ class _Smoothed(WrapsEstimator):
         perturbation = fit_noise(noise)
         model = fit_inner(
             self.estimator,
-            people,
-            y,
-            self._inner_weights(weights),
+            self._inner_data(replace(data, people=people)),
             perturbation,
             n_copies=self.augment,
             state=None if self.random_state is None else state,
@@ -277,7 +267,6 @@ class SmoothedClassifier(_Smoothed, ConstrainedClassifier):
     guarantee_ : Guarantee
     estimator_ : the fitted inner model
     noise_ : Noise
-    n_draws_ : int
     classes_ : ndarray of shape (n_classes,)
     n_features_in_, feature_names_in_ : as in scikit-learn
 
@@ -360,7 +349,7 @@ class SmoothedRegressor(_Smoothed, ConstrainedRegressor):
     Attributes
     ----------
     output_range_ : tuple of float
-    guarantee_, estimator_, noise_, n_draws_, n_features_in_, feature_names_in_ : as for `SmoothedClassifier`
+    guarantee_, estimator_, noise_, n_features_in_, feature_names_in_ : as for `SmoothedClassifier`
 
     Notes
     -----

@@ -10,9 +10,8 @@ import pandas as pd
 
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.kernel.columns import UNSEEN
-from likewise.pairs.model_outputs import as_shares
+from likewise.report.pairs import differences
 from likewise.workbench.engine import BOOSTING, GUARANTEED, Engine
-from likewise.workbench.figures import output_gaps
 from likewise.workbench.judging import shown
 from likewise.workbench.state import Sheet
 
@@ -38,66 +37,43 @@ def compare(engine: Engine, sheet: Sheet, model: Any, a: Any, b: Any) -> dict[st
     a, b : dict from column to text
         Empty text is a missing value. Columns that are not given are missing.
     """
-    frame = pd.concat([_frame(engine, side) for side in (a, b)], ignore_index=True)
+    frame = engine.encoder.as_table(pd.DataFrame([_typed(engine, side) for side in (a, b)], dtype=object), "A person")
     rows = engine.encoder.encode(frame)
     columns = engine.bound(sheet)
     blank = np.isnan(rows)
     refused = [n for i, n in enumerate(engine.names) if blank[0, i] != blank[1, i] and np.isnan(columns.missing[i])]
     if refused:
         raise InvalidInputError(f"{refused[0]} must be given for both people: nobody in the table is without it.")
-    terms, parts = columns.terms(rows[0], rows[1]), []
-    for name in map(str, engine.X.columns):
-        i = engine.names.index(name)
+    terms = columns.terms(rows[0], rows[1])
+    for i, name in enumerate(engine.names):
         # All categories that are not in the table have one code.
         unseen = rows[0, i] == rows[1, i] == UNSEEN and not columns.is_number[i]
-        unseen = unseen and shown(frame[name][0]) != shown(frame[name][1])
-        parts.append({"column": name, "points": float(columns.scales[i] if unseen else terms[i])})
-    found: dict[str, Any] = {
-        "parts": parts,
-        "distance": sum(part["points"] for part in parts),
-        "scores": [],
-        "reasons": [],
-    }
-    found["scores"].append({"title": GUARANTEED, **_scores(engine, model, frame)})
+        if unseen and shown(frame[name][0]) != shown(frame[name][1]):
+            terms[i] = columns.scales[i]
+    parts = [{"column": name, "points": points} for name, points in zip(engine.names, terms.tolist(), strict=True)]
+    scores = [{"title": GUARANTEED, **_scores(engine, model, frame)}]
     reference = engine.known_references(sheet.locked).get(BOOSTING)
     if reference is not None:
         kept = frame[[name for name in frame.columns if name not in sheet.locked]]
         with suppress(ValueError, LikewiseError):  # a value that this model cannot read; the other score is shown
-            found["scores"].append({"title": engine.fitted, **_scores(engine, reference.model, kept)})
-    if model is not None:
-        for row in model.reasons(frame, n=_N_REASONS).itertuples(index=False):
-            reasons = [str(reason).removesuffix(" against the average person") for reason in row[1:] if reason]
-            found["reasons"].append({"outcome": str(row[0]), "reasons": reasons})
-    return found
+            scores.append({"title": engine.fitted, **_scores(engine, reference.model, kept)})
+    reasons = []
+    for row in () if model is None else model.reasons(frame, n=_N_REASONS).itertuples(index=False):
+        said = [str(reason).removesuffix(" against the average person") for reason in row[1:] if reason]
+        reasons.append({"outcome": str(row[0]), "reasons": said})
+    return {"parts": parts, "distance": sum(terms.tolist()), "scores": scores, "reasons": reasons}
 
 
-def _frame(engine: Engine, values: Any) -> pd.DataFrame:
-    """One person as a table: numbers, and categories as text."""
+def _typed(engine: Engine, values: Any) -> dict[str, str | None]:
+    """One person as text by column; None for what is not known."""
     if not isinstance(values, dict):
         raise InvalidInputError("A person must be values by column.")
-    row: dict[str, Any] = {}
-    for name in map(str, engine.X.columns):
-        text = str(values.get(name, "")).strip()
-        column = engine.encoder.columns[engine.names.index(name)]
-        if name in engine.categorical or getattr(column, "categories", None) is not None:
-            row[name] = pd.Series([text or None], dtype=object)
-            continue
-        try:
-            number = float(text) if text else np.nan
-        except ValueError:
-            number = np.inf
-        if np.isinf(number):
-            raise InvalidInputError(f"{name} must be a number; got {text[:40]!r}.")
-        row[name] = pd.Series([number])
-    return pd.DataFrame(row)
+    return {name: str(values.get(name, "")).strip() or None for name in engine.names}
 
 
 def _scores(engine: Engine, model: Any, frame: pd.DataFrame) -> dict[str, Any]:
     """Chances of the class that is shown, or predictions as shares of the range; and how far apart all outputs are."""
     outputs = engine.constant(slice(None), len(frame)) if model is None else engine.outputs(model, frame)
-    gap = float(output_gaps(outputs[:1], outputs[1:], engine.problem.output_range)[0])
-    if engine.classes is None:
-        shares = np.clip(as_shares(outputs, engine.problem.output_range), 0.0, 1.0)
-    else:
-        shares = outputs[:, list(engine.classes).index(engine.favourable)]
-    return {"values": shares.tolist(), "gap": gap}
+    shares = engine.shares(outputs)
+    shown = 0 if engine.classes is None else list(engine.classes).index(engine.favourable)
+    return {"values": shares[:, shown].tolist(), "gap": float(differences(shares, np.array([0]), np.array([1]))[0])}

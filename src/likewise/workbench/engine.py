@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,14 @@ from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import People, TableEncoder
 from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
+from likewise.pairs.model_outputs import as_shares
 from likewise.pairs.points import row_hashes
 from likewise.report.charts import shapes
+from likewise.report.pairs import scan_pairs
 from likewise.reveal.linear import least_missing_weight
 from likewise.scorecard.display import panels_of
 from likewise.selection.cross_validation import align_classes
-from likewise.workbench.figures import TITLES, PairSample, figures, output_gaps
+from likewise.workbench.figures import figures, shown_scores
 from likewise.workbench.state import Sheet, Weights
 
 MAX_PEOPLE = 30_000
@@ -40,8 +42,7 @@ N_FOLDS = 5
 _MAX_DESIGNED = 10_000
 _MAX_AT_ONCE = 60  # columns whose penalties are chosen at once
 _MAX_KNOTS, _ALL_KNOTS = 32, 900  # of live fits, per column and in all; `likewise enforce` fits exported models
-_TOLERANCE = 1e-9  # of a difference of scores, for rounding
-_WORST = 12  # violations that are shown
+_MAX_PAIRED = 700  # people, all pairs of whom are compared
 _FIRST_SHAPES = 6
 _MAX_PRICED = 8000  # people on whom prices are measured at first
 SEEN = "The weights are chosen while these people are looked at, so what they cost is understated here."
@@ -103,7 +104,6 @@ class Reference:
     Pairs are compared by the outputs of the latter: held out, two people may be scored by two different models.
     """
 
-    title: str
     predictions: FloatArray
     model: Any = None
     outputs: FloatArray | None = None
@@ -135,7 +135,7 @@ class Engine:
         self.costs = Costs.of(self.people.rows, np.full(len(X), 1 / len(X)), self.encoder.is_number)
         self.folds = (row_hashes(tuple(self.people.rows.T)) % np.uint64(N_FOLDS)).astype(np.int64)
         self.usable_folds = [k for k in range(N_FOLDS) if self._is_usable(k)]
-        self.pairs = PairSample.of(self.people.rows)
+        self.paired = evenly_spaced(len(X), _MAX_PAIRED)  # people whose pairs are compared
         self.labels = {str(label): position for position, label in enumerate(X.index)}
         self.max_knots = max(3, min(_MAX_KNOTS, _ALL_KNOTS // X.shape[1]))
         self._penalties: dict[Any, float] = {}
@@ -191,8 +191,7 @@ class Engine:
     def columns(self, sheet: Sheet) -> list[dict[str, Any]]:
         """What the page needs of each column, in the order of the table."""
         weights, found = sheet.weights, []
-        for name in map(str, self.X.columns):
-            i = self.names.index(name)
+        for i, name in enumerate(self.names):
             number = bool(self.encoder.is_number[i])
             unit = Unit.of(sheet.units.get(name, ""))
             levels = [] if number else [str(level) for level in self.encoder.columns[i].levels]  # type: ignore[union-attr]
@@ -273,6 +272,12 @@ class Engine:
             return answers(model, people, "predict").astype(np.float64)
         return align_classes(answers(model, people, "predict_proba"), model.classes_, self.classes)
 
+    def shares(self, outputs: FloatArray) -> FloatArray:
+        """Outputs as they are compared: probabilities, or predictions as shares of the range, to which they are cut."""
+        if self.classes is not None:
+            return outputs
+        return np.clip(as_shares(outputs[:, None], self.problem.output_range), 0.0, 1.0)
+
     def constant(self, kept: Any, n: int) -> FloatArray:
         """The best constant of some people, for `n` others."""
         y = self.problem.y[kept]
@@ -291,7 +296,7 @@ class Engine:
             return self._references[key]
         shown = self.X[[name for name in self.X.columns if name not in locked]]
         y, task = self.problem.y, self.problem.task
-        found = {CONSTANT: Reference(CONSTANT, self._blank_predictions())}
+        found = {CONSTANT: Reference(self._blank_predictions())}
         for fold in self.usable_folds:
             out = self.folds == fold
             found[CONSTANT].predictions[out] = self.constant(~out, int(out.sum()))
@@ -304,7 +309,7 @@ class Engine:
                     model = table_model(shown, kind, task).fit(shown[~out], y[~out])
                     predictions[out] = self.outputs(model, shown[out])
                 model = table_model(shown, kind, task).fit(shown, y)
-                found[title] = Reference(title, predictions, model, self.outputs(model, shown))
+                found[title] = Reference(predictions, model, self.outputs(model, shown))
         self._references[key] = found
         return found
 
@@ -363,31 +368,29 @@ class Engine:
 
     def _figures(self, sheet: Sheet, predictions: FloatArray) -> dict[str, Any]:
         """Figures of the card and of the references, on the same people."""
-        first = predictions if self.classes is None else predictions[:, 0]
-        measured = ~np.isnan(first)
+        measured = ~np.isnan(predictions.reshape(len(self.X), -1)[:, 0])
         references = self.known_references(sheet.locked)
         titled = {GUARANTEED: predictions} | {title: each.predictions for title, each in references.items()}
         today = self.scores_of_today(sheet)
         if self.problem.scores is not None and today is not None:
             titled[today[0]] = today[1]
-        constant = references[CONSTANT].predictions if references else self.constant(slice(None), len(first))
-        y = self.problem.y[measured]
-        rows = []
-        for title, each in titled.items():
-            found = figures(each[measured], constant[measured], y, self.classes, self.folds[measured])
-            rows.append({"title": title, "guarantee": title in (GUARANTEED, CONSTANT), **found})
+        y, folds = self.problem.y[measured], self.folds[measured]
+        rows = [
+            {
+                "title": title,
+                "guarantee": title in (GUARANTEED, CONSTANT),
+                **figures(each[measured], y, self.classes, folds),
+            }
+            for title, each in titled.items()
+        ]
         return {
-            "titles": TITLES[self.problem.task],
+            "titles": [score.title for score in shown_scores(self.classes)],
             "rows": rows,
             "n": int(measured.sum()),
             "of": len(measured),
             "pending": not references,
             "caveat": SEEN,
         }
-
-    def mean_distance(self, metric: BoundMetric) -> float:
-        """Of two people drawn at random."""
-        return float(metric.scales @ self.costs.weights + np.nan_to_num(metric.missing) @ self.costs.missing)
 
     def scores_of_today(self, sheet: Sheet) -> tuple[str, FloatArray] | None:
         """Title and outputs of the model whose violations are shown: the given one, or boosting fitted to all."""
@@ -403,37 +406,26 @@ class Engine:
 
     def _of_pairs(self, sheet: Sheet, metric: BoundMetric) -> dict[str, Any]:
         """Mean distance, share of pairs that are bound, and pairs that a model without a guarantee violates."""
-        found: dict[str, Any] = {"mean_distance": self.mean_distance(metric), "bound_share": None, "today": None}
-        if not len(self.pairs.a):
+        found: dict[str, Any] = {"mean_distance": self.costs.mean_distance(metric), "bound_share": None, "today": None}
+        if len(self.paired) < 2:
             return found
-        distances = self.pairs.distances(metric)
-        found |= {
-            "bound_share": float((distances < 1).mean()),
-            "n_pairs": len(distances),
-            "n_paired": len(self.pairs.people),
-        }
         today = self.scores_of_today(sheet)
-        if today is None:
-            return found
-        title, outputs = today
-        gaps = output_gaps(outputs[self.pairs.a], outputs[self.pairs.b], self.problem.output_range)
-        excess = gaps - distances
-        above = np.flatnonzero(excess > _TOLERANCE)
-        worst = self.pairs.varied(above[np.argsort(-excess[above], kind="stable")], _WORST)
-        found["today"] = {
-            "title": title,
-            "violations": len(above),
-            "n_pairs": len(gaps),
-            "worst": [
-                {
-                    "a": str(self.X.index[self.pairs.a[k]]),
-                    "b": str(self.X.index[self.pairs.b[k]]),
-                    "gap": float(gaps[k]),
-                    "distance": float(distances[k]),
-                }
-                for k in worst
-            ],
+        outputs = self.constant(slice(None), len(self.X)) if today is None else today[1]
+        shares = self.shares(outputs)[self.paired]
+        scan = scan_pairs(self.people.rows[self.paired], metric, {"today": shares}, 0.0)
+        found |= {
+            "bound_share": scan.n_bound / scan.n_pairs,
+            "n_pairs": scan.n_pairs,
+            "n_paired": len(self.paired),
         }
+        if today is not None:
+            names = [str(self.X.index[row]) for row in self.paired]
+            worst = [
+                {"a": names[a], "b": names[b], "gap": gap, "distance": distance}
+                for a, b, gap, distance in scan.worst["today"].astype(object).to_numpy().tolist()
+            ]
+            n_above = scan.n_above["today"]
+            found["today"] = {"title": today[0], "violations": n_above, "n_pairs": scan.n_pairs, "worst": worst}
         return found
 
     # -- metrics to start from ------------------------------------------------------------------------------------
@@ -452,18 +444,18 @@ class Engine:
                 n_points=7,
                 references=False,
             )
+            best = frontier.best()
         except LikewiseError as error:
             raise InvalidInputError(f"No metric could be designed: {error}") from None
-        best = frontier.best()
         points = [
             {
                 "mean_distance": point.mean_distance,
                 "loss": point.loss,
                 "loss_se": point.standard_error,
                 "best": point is best,
-                "set": self.weights_from(point.metric),
+                "set": self.weights_from(cast(TableMetric, point.metric).without_negligible(self.X).rounded()),
             }
-            for point in frontier.points
+            for point in sorted({*frontier.points, best}, key=lambda point: point.mean_distance)
         ]
         return {
             "points": points,

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -19,13 +20,15 @@ from likewise.workbench.engine import GUARANTEED, Engine
 from likewise.workbench.exports import FILES, MODEL, REPORT, Tools, commands, write_model, write_report, write_texts
 from likewise.workbench.judging import Judging
 from likewise.workbench.minutes import minutes, record
-from likewise.workbench.state import Event, Session, Sheet
+from likewise.workbench.state import SECTIONS, Event, Session, Sheet
 
 _FROM_PAGE = (
     *("weights", "lock", "unlock", "unit", "undo", "redo", "version"),
     *("answer", "withdraw", "explain", "note"),
 )
 _MAX_KEPT = 16  # results of metrics
+
+Queue = SimpleQueue[Callable[[], object]]
 
 
 class Hub:
@@ -50,10 +53,10 @@ class Hub:
         self.judged: dict[str, Any] | None = None  # until it is worked out for the answers that stand now
         self.result: dict[str, Any] | None = None
         self.results: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._later: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._wake = threading.Condition()
-        self._wanted: tuple[int, Sheet] | None = None
-        self._sequence = self._judgement = 0
+        # Work that nobody waits for: figures of the present weights, and all else, which may take minutes.
+        self._live: Queue = SimpleQueue()
+        self._later: Queue = SimpleQueue()
+        self._wanted = self._judgement = object()  # the newest requests
         self._closing = False
 
     # -- lifecycle ------------------------------------------------------------------------------------------------
@@ -62,8 +65,8 @@ class Hub:
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
         """Start the threads with the server, and end them with it."""
         self.browsers.open()
-        for work in (self._live, self._work):  # daemons: Ctrl-C does not wait for a fit
-            threading.Thread(target=work, name=f"workbench{work.__name__}", daemon=True).start()
+        for queue in (self._live, self._later):
+            _in_thread(self._work, queue)
         self._evaluate()
         self._judge()  # first: models are measured for minutes
         self._measure_references()
@@ -73,9 +76,8 @@ class Hub:
     def close(self) -> None:
         """End streams and threads; work that is under way is not waited for."""
         self._closing = True
-        with self._wake:
-            self._wake.notify_all()
-        self._later.put(lambda: None)
+        for queue in (self._live, self._later):
+            queue.put(lambda: None)
         self.browsers.close()
 
     def stream(self) -> AsyncIterator[str]:
@@ -135,10 +137,10 @@ class Hub:
         first, second = figures["titles"]
         found = {}
         for row in figures["rows"]:
-            value = f"{first} {row['loss']:.4g} ± {row['loss_se'] or 0:.2g}"
+            said = [f"{first} {row['loss']:.4g}{_error(row['loss_se'])}"]
             if row["second"] is not None:
-                value += f", {second} {row['second']:.3f} ± {row['second_se']:.2g}"
-            found[f"{row['title']}, {figures['n']:,} people held out"] = value
+                said.append(f"{second} {row['second']:.3f}{_error(row['second_se'])}")
+            found[f"{row['title']}, {figures['n']:,} people held out"] = ", ".join(said)
         found["mean distance of two people"] = f"{result['mean_distance']:.3g}"
         found["what this costs"] = figures["caveat"]
         if result["bound_share"] is not None:
@@ -158,8 +160,7 @@ class Hub:
         seen = given.get("seen")
         seen = seen if isinstance(seen, int) and 0 <= seen <= self.session.last else None
         locked = self.session.sheet.locked
-        data = {key: value for key, value in given.items() if key not in ("seen", "name", "browser", "kind")}
-        data = {key: data[key] for key in _DATA if key in data}
+        data = {key: given[key] for key in _DATA if key in given}
         event = self.session.act(kind, given.get("name", ""), seen=seen, browser=str(given.get("browser", "")), **data)
         self._changed(event)
         locks = self.session.sheet.locked != locked
@@ -191,34 +192,27 @@ class Hub:
 
     def start(self, given: dict[str, Any]) -> dict[str, Any]:
         """Replace the weights: by designed, revealed or judged ones, a version, a point of the frontier, or a file."""
-        source, log, engine = given.pop("from", None), self.session.log, self.engine
-        if source == "version":
-            return self._act("start", given | starts.from_version(log, str(given.get("title"))))
-        if source == "point":
-            return self._act("start", given | starts.from_point(log, given.get("point")))
-        if source == "file":
-            name = str(given.get("title") or "a file")
-            return self._act("start", given | starts.from_text(engine, given.get("text"), name))
-        if source == "zero":
-            how = "Set to 0: nothing may matter yet."
-            return self._act("start", given | {"set": engine.empty_sheet().weights, "how": how})
+        source, log, engine = str(given.pop("from", None)), self.session.log, self.engine
+        at_once: dict[str, Callable[[], dict[str, Any]]] = {
+            "version": lambda: starts.from_version(log, str(given.get("title"))),
+            "point": lambda: starts.from_point(log, given.get("point")),
+            "file": lambda: starts.from_text(engine, given.get("text"), str(given.get("title") or "a file")),
+            "zero": lambda: {"set": engine.empty_sheet().weights, "how": "Set to 0: nothing may matter yet."},
+        }
+        if source in at_once:
+            return self._act("start", given | at_once[source]())
         _check_name(given)
         if source == "designed":
             return self._run("Designing metrics from strict to loose", lambda: self._design(given))
         if source == "revealed":
             return self._run("Reading the metric of a model", lambda: self._starting(given, self._reveal()))
         if source in ("judged", "near", "strict"):
-            return self._run(
-                "Learning from the answers",
-                lambda: self._starting(given, starts.from_answers(engine, self.judging, str(source))),
-            )
+            learn = partial(starts.from_answers, engine, self.judging, source)
+            return self._run("Learning from the answers", lambda: self._starting(given, learn()))
         raise InvalidInputError("from must be designed, revealed, judged, near, strict, version, point, file or zero.")
 
-    def _starting(self, given: dict[str, Any], found: dict[str, Any]) -> Callable[[], None]:
-        def finish() -> None:
-            self._act("start", {**given, **found})
-
-        return finish
+    def _starting(self, given: dict[str, Any], found: dict[str, Any]) -> Callable[[], object]:
+        return partial(self._act, "start", {**given, **found})
 
     def _reveal(self) -> dict[str, Any]:
         metric, how = self.tools.reveal(self.engine.problem)
@@ -298,43 +292,34 @@ class Hub:
 
     # -- live figures ---------------------------------------------------------------------------------------------
 
-    def _evaluate(self) -> None:
-        """Ask for the figures of the present weights; the newest request wins."""
-        with self._wake:
-            self._sequence += 1
-            self._wanted = (self._sequence, self.session.sheet)
-            self._wake.notify_all()
-
-    def _live(self) -> None:
-        while True:
-            with self._wake:
-                while self._wanted is None and not self._closing:
-                    self._wake.wait()
-                if self._closing:
-                    return
-                assert self._wanted is not None
-                sequence, sheet = self._wanted
-                self._wanted = None
-            change = self.session.last_change
-
-            def is_wanted(sequence: int = sequence) -> bool:
-                return not self._closing and sequence == self._sequence
-
-            def emit(result: dict[str, Any], sheet: Sheet = sheet, change: int = change) -> None:
-                if not is_wanted():
-                    return
-                self.result = as_json(result) | {"event": change}
-                self._keep(_key(sheet), self.result)
-                self.trouble.pop("live", None)
-                self.browsers.tell({"result": self._shown(self.result), "trouble": self.trouble})
-                if result["done"]:
-                    self.browsers.tell({"minutes": minutes(self.session, self._facts())})
-
+    def _work(self, queue: Queue) -> None:
+        while not self._closing:
+            work = queue.get()
             try:
-                self.engine.evaluate(sheet, emit, is_wanted)
+                work()
             except Exception as error:
                 self.trouble["live"] = _one_line(error)
                 self.browsers.tell({"trouble": self.trouble})
+
+    def _evaluate(self) -> None:
+        """Measure the present weights; the newest request wins."""
+        request = self._wanted = object()
+        sheet, change = self.session.sheet, self.session.last_change
+
+        def is_wanted() -> bool:
+            return not self._closing and self._wanted is request
+
+        def emit(result: dict[str, Any]) -> None:
+            if not is_wanted():
+                return
+            self.result = as_json(result) | {"event": change}
+            self._keep(_key(sheet), self.result)
+            self.trouble.pop("live", None)
+            self.browsers.tell({"result": self._shown(self.result), "trouble": self.trouble})
+            if result["done"]:
+                self.browsers.tell({"minutes": minutes(self.session, self._facts())})
+
+        self._live.put(lambda: self.engine.evaluate(sheet, emit, is_wanted) if is_wanted() else None)
 
     # -- long jobs ------------------------------------------------------------------------------------------------
 
@@ -342,50 +327,32 @@ class Hub:
         if self.job is not None:
             raise InvalidInputError(f"Still busy: {self.job['title']}. Wait for it to end.")
 
-    def _run(self, title: str, work: Callable[[], Callable[[], None]], writes: Sequence[str] = ()) -> dict[str, Any]:
+    def _run(self, title: str, work: Callable[[], Callable[[], object]], writes: Sequence[str] = ()) -> dict[str, Any]:
         """Run a job in a thread of its own; what it returns is done in the loop's thread."""
         self._refuse_if_busy()
         self.job = {"title": title, "writes": list(writes)}
         self.trouble.pop("job", None)
         self.browsers.tell({"job": self.job, "trouble": self.trouble})
 
-        def finish(done: Callable[[], None] | None, error: Exception | None) -> None:
+        def finish(done: Callable[[], object] | None) -> None:
             self.job = None
             try:
-                if error is not None:
-                    raise error
                 if done is not None:
                     done()
-            except Exception as trouble:
-                self.trouble["job"] = _one_line(trouble)
+            except Exception as error:
+                self.trouble["job"] = _one_line(error)
             self.browsers.tell(self._state())
 
         def in_thread() -> None:
-            done, error = None, None
+            done = None
             try:
                 done = work()
-            except Exception as raised:
-                error = raised
-            self.browsers.call(finish, done, error)
-
-        threading.Thread(target=in_thread, name="workbench job", daemon=True).start()
-        return {"started": title}
-
-    def _background(self, work: Callable[[], None]) -> None:
-        """Queue work that nobody waits for."""
-
-        def in_thread() -> None:
-            try:
-                work()
             except Exception as error:
-                self.trouble["live"] = _one_line(error)
-                self.browsers.tell({"trouble": self.trouble})
+                self.trouble["job"] = _one_line(error)
+            self.browsers.call(finish, done)
 
-        self._later.put(in_thread)
-
-    def _work(self) -> None:
-        while not self._closing:
-            self._later.get()()
+        _in_thread(in_thread)
+        return {"started": title}
 
     def _measure_references(self) -> None:
         locked = self.session.sheet.locked
@@ -399,21 +366,21 @@ class Hub:
                 self.results.clear()
                 self._evaluate()
 
-        self._background(work)
+        self._later.put(work)
 
     def _judge(self) -> None:
         """Work out what the answers leave; until then nothing is said of it. The newest request wins."""
-        self._judgement += 1
-        self.judged, number = None, self._judgement
+        request = self._judgement = object()
+        self.judged = None
         self.browsers.tell({"judged": None})
 
         def work() -> None:
-            found = as_json(self.judging.summary()) if number == self._judgement else None
-            if number == self._judgement:
+            found = as_json(self.judging.summary()) if self._judgement is request else None
+            if self._judgement is request:
                 self.judged = found
                 self.browsers.tell({"judged": found})
 
-        self._background(work)
+        self._later.put(work)
 
     def export(self, given: dict[str, Any]) -> dict[str, Any]:
         """Write all files: the texts at once, then the model, and last the report, while work goes on."""
@@ -456,13 +423,23 @@ _DATA = (
 )
 
 
+def _error(size: float | None) -> str:
+    """A standard error, which one fold does not have."""
+    return "" if size is None else f" ± {size:.2g}"
+
+
+def _in_thread(work: Callable[..., None], *args: Any) -> None:
+    """Start a daemon: Ctrl-C does not wait for a fit."""
+    threading.Thread(target=work, args=args, name="workbench", daemon=True).start()
+
+
 def _check_name(given: dict[str, Any]) -> None:
     if not str(given.get("name") or "").strip():
         raise InvalidInputError("Enter your name: the record names who decided what.")
 
 
 def _all(metric: Any) -> dict[str, dict[str, float]]:
-    return {"numeric": dict(metric.numeric), "categorical": dict(metric.categorical), "missing": dict(metric.missing)}
+    return {section: dict(getattr(metric, section)) for section in SECTIONS}
 
 
 def _key(sheet: Sheet) -> str:

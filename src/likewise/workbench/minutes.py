@@ -9,51 +9,46 @@ from likewise.metric_file import MetricComments, as_rate
 from likewise.metrics.units import in_points
 from likewise.metrics.zero_weights import MUST_NOT_MATTER
 from likewise.workbench.judging import describe
-from likewise.workbench.state import Event, Log, Session, Sheet
+from likewise.workbench.state import SECTIONS, Event, Log, Session, Sheet
 
 _MAX_NAMED = 6
 
 
+_SAID = {
+    "lock": "locked {column}: it must not matter",
+    "unlock": "unlocked {column}",
+    "undo": "took back no. {of}",
+    "redo": "repeated no. {of}",
+    "version": "saved the version “{title}”",
+    "withdraw": "withdrew answer no. {of}",
+    "explain": "on no. {of}: {text}",
+    "note": "noted: {text}",
+    "frontier": "designed metrics from strict to loose, from {n_people:,} people",
+}
+
+
 def describe_event(event: Event, before: Sheet) -> str:
     """What was done, in words; `before` has the weights until then."""
-    kind = event["kind"]
-    if kind == "weights":
-        return str(event.get("what") or f"set {_named(event, before)}")
-    if kind == "start":
-        return f"started anew: {str(event['how']).rstrip('.')}"
-    if kind == "lock":
-        return f"locked {event['column']}: it must not matter"
-    if kind == "unlock":
-        return f"unlocked {event['column']}"
-    if kind == "unit":
-        return f"said that {event['column']} is in {event['unit'] or 'no unit'}"
-    if kind in ("undo", "redo"):
-        return f"{'took back' if kind == 'undo' else 'repeated'} no. {event['of']}"
-    if kind == "version":
-        return f"saved the version “{event['title']}”"
-    if kind == "answer":
-        return "said: " + " and ".join(describe(row) for row in event["rows"])
-    if kind == "withdraw":
-        return f"withdrew answer no. {event['of']}"
-    if kind == "explain":
-        return f"on no. {event['of']}: {event['text']}"
-    if kind == "frontier":
-        return f"designed metrics from strict to loose, from {event['n_people']:,} people"
-    if kind == "exported":
-        return f"wrote {', '.join(event['files'])} to {event['folder']}"
-    return f"noted: {event['text']}"
+    match event["kind"]:
+        case "weights":
+            return str(event.get("what") or f"set {_named(event, before)}")
+        case "start":
+            return f"started anew: {str(event['how']).rstrip('.')}"
+        case "unit":
+            return f"said that {event['column']} is in {event['unit'] or 'no unit'}"
+        case "answer":
+            return "said: " + " and ".join(describe(row) for row in event["rows"])
+        case "exported":
+            return f"wrote {', '.join(event['files'])} to {event['folder']}"
+        case kind:
+            return _SAID[kind].format_map(event)
 
 
 def _named(event: Event, before: Sheet) -> str:
     after = before.with_weights(event["set"])
-    words = [f"{name} to “{meaning(after, name)}”" for name in event["set"].get("numeric", {})]
-    words += [f"{name} to “{meaning(after, name)}”" for name in event["set"].get("categorical", {})]
-    numeric = event["set"].get("numeric", {})
-    words += [
-        f"blanks of {name} to {in_points(weight)}"
-        for name, weight in event["set"].get("missing", {}).items()
-        if name not in numeric
-    ]
+    numeric, categorical, missing = (event["set"].get(section, {}) for section in SECTIONS)
+    words = [f"{name} to “{meaning(after, name)}”" for name in [*numeric, *categorical]]
+    words += [f"blanks of {name} to {in_points(weight)}" for name, weight in missing.items() if name not in numeric]
     more = len(words) - _MAX_NAMED
     return ", ".join(words[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -74,13 +69,8 @@ def record(session: Session) -> list[dict[str, Any]]:
         reasons = [event["reason"]] if event["reason"] else []
         reasons += [f"{each['name']}: {each['text']}" for each in session.log.reasons.get(event["n"], ())]
         if event["kind"] != "explain":
-            found.append(
-                {
-                    **{name: event[name] for name in ("n", "time", "name", "kind")},
-                    "text": text,
-                    "reasons": reasons,
-                }
-            )
+            known = {name: event[name] for name in ("n", "time", "name", "kind")}
+            found.append(known | {"text": text, "reasons": reasons})
     return found
 
 

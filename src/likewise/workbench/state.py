@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from likewise.reveal.linear import least_missing_weight
 
 FORMAT = "likewise workbench 1"
 EDITED = "Edited since."
-_SECTIONS = ("numeric", "categorical", "missing")
+SECTIONS = ("numeric", "categorical", "missing")
 _MAX_TEXT = 2000
 
 Event = dict[str, Any]
@@ -46,17 +46,17 @@ class Sheet:
     @property
     def metric(self) -> TableMetric:
         """The weights as a metric."""
-        numeric, categorical, missing = (self.weights[section] for section in _SECTIONS)
+        numeric, categorical, missing = (self.weights[section] for section in SECTIONS)
         return TableMetric(numeric, categorical, missing=missing, units=self.units)
 
     def with_weights(self, given: Mapping[str, Mapping[str, float]], how: str | None = None) -> Sheet:
         """The same with some other weights; those of locked columns stay 0."""
         weights = deepcopy(self.weights)
-        for section in _SECTIONS:
+        for section in SECTIONS:
             for name, weight in given.get(section, {}).items():
                 if name in weights[section]:
                     weights[section][name] = 0.0 if name in self.locked and section != "missing" else float(weight)
-        return Sheet(weights, self.units, self.locked, self.how if how is None else how)
+        return replace(self, weights=weights, how=self.how if how is None else how)
 
 
 @dataclass
@@ -76,18 +76,6 @@ class Log:
         """The present weights."""
         return self.sheets[self.position]
 
-    def copy(self) -> Log:
-        """A copy that later events do not change; sheets and events are immutable."""
-        return Log(
-            list(self.sheets),
-            list(self.sources),
-            self.position,
-            dict(self.versions),
-            dict(self.answers),
-            {of: list(events) for of, events in self.reasons.items()},
-            self.frontier,
-        )
-
     def push(self, sheet: Sheet, event: int) -> None:
         """Append a sheet; what was undone cannot be redone."""
         del self.sheets[self.position + 1 :], self.sources[self.position + 1 :]
@@ -104,17 +92,15 @@ class Log:
             how = f"{sheet.how} {EDITED}" if sheet.how and not sheet.how.endswith(EDITED) else sheet.how
             self.push(sheet.with_weights(event["set"], how), event["n"])
         elif kind == "lock":
-            locked = (*(name for name in sheet.locked if name != event["column"]), event["column"])
-            self.push(
-                Sheet(sheet.weights, sheet.units, locked, sheet.how).with_weights(_zero(event, sheet)), event["n"]
-            )
+            zero = {event["column"]: 0.0}
+            locked = replace(sheet, locked=(*sheet.locked, event["column"]))
+            self.push(locked.with_weights({"numeric": zero, "categorical": zero}), event["n"])
         elif kind == "unlock":
-            locked = tuple(name for name in sheet.locked if name != event["column"])
-            self.push(Sheet(sheet.weights, sheet.units, locked, sheet.how), event["n"])
+            locked_still = tuple(name for name in sheet.locked if name != event["column"])
+            self.push(replace(sheet, locked=locked_still), event["n"])
         elif kind == "unit":
             units = {**sheet.units, event["column"]: event["unit"]}
-            units = {name: unit for name, unit in units.items() if unit}
-            self.push(Sheet(sheet.weights, units, sheet.locked, sheet.how), event["n"])
+            self.push(replace(sheet, units={name: unit for name, unit in units.items() if unit}), event["n"])
         elif kind in ("undo", "redo"):
             self.position += -1 if kind == "undo" else 1
         elif kind == "version":
@@ -155,9 +141,7 @@ class Session:
             start = self._open()
             self._written = self._stamp()
         self.start = start
-        self.log = Log([start])
-        for event in self.events:
-            self.log.apply(event)
+        self.log = self._replayed()
         if not self.reopened:
             self._write()
 
@@ -190,13 +174,7 @@ class Session:
                 f"{self.path} was changed by another process, so it is not replaced. Stop the other workbench, and "
                 "open this one again."
             )
-        start = {
-            "weights": self.start.weights,
-            "units": self.start.units,
-            "locked": list(self.start.locked),
-            "how": self.start.how,
-        }
-        document = {"format": FORMAT, "table": self.table, "start": start, "events": self.events}
+        document = {"format": FORMAT, "table": self.table, "start": asdict(self.start), "events": self.events}
         with atomic_write(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
             json.dump(document, file, indent=1, ensure_ascii=False, allow_nan=False)
             file.flush()
@@ -211,6 +189,12 @@ class Session:
         return found.st_mtime_ns, found.st_size
 
     # -- events --------------------------------------------------------------------------------------------------
+
+    def _replayed(self) -> Log:
+        log = Log([self.start])
+        for event in self.events:
+            log.apply(event)
+        return log
 
     @property
     def sheet(self) -> Sheet:
@@ -255,14 +239,13 @@ class Session:
             "reason": _text("reason", data.pop("reason", "")),
         }
         event |= check(self, data, event, seen)
-        before = self.log.copy()
         self.events.append(event)
         try:
             self.log.apply(event)
             self._write()
         except BaseException:
             self.events.pop()
-            self.log = before
+            self.log = self._replayed()
             raise
         return event
 
@@ -276,11 +259,8 @@ class Session:
         """The answers that stand, as rows of a table of judgements; ``comment`` has the number of their event."""
         rows = []
         for event in self.log.answers.values():
-            for row in event["rows"]:
-                rows.append(
-                    {name: row.get(name) for name in COLUMNS}
-                    | {"judge": event["name"], "time": event["time"], "comment": str(event["n"])}
-                )
+            known = {"judge": event["name"], "time": event["time"], "comment": str(event["n"])}
+            rows += [{name: row.get(name) for name in COLUMNS} | known for row in event["rows"]]
         return rows
 
 
@@ -310,8 +290,8 @@ def _weights(session: Session, data: dict[str, Any], event: Event, seen: int | N
         raise InvalidInputError("set must be weights by section and column; got none.")
     kept: Weights = {}
     for section, part in given.items():
-        if section not in _SECTIONS or not isinstance(part, dict):
-            raise InvalidInputError(f"set must have the sections {', '.join(_SECTIONS)}; got {str(section)[:40]!r}.")
+        if section not in SECTIONS or not isinstance(part, dict):
+            raise InvalidInputError(f"set must have the sections {', '.join(SECTIONS)}; got {str(section)[:40]!r}.")
         for name, weight in part.items():
             if name not in sheet.weights[section]:
                 raise InvalidInputError(f"set must name columns of the metric; got {str(name)[:80]!r} in {section}.")
@@ -437,11 +417,6 @@ KINDS_OF_EVENTS = {
     "frontier": _frontier,
     "exported": _exported,
 }
-
-
-def _zero(event: Event, sheet: Sheet) -> Weights:
-    section = "numeric" if event["column"] in sheet.weights["numeric"] else "categorical"
-    return {section: {event["column"]: 0.0}}
 
 
 def _changes_sheet(event: Event) -> bool:

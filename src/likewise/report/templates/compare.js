@@ -19,10 +19,10 @@ const scored = (side) => (sides[side].person && sides[side].person.value !== "" 
 
 function verdict(result) {
   const wrong = report.columns.filter((_, i) => ["a", "b"].some((side) => field(side, i).validity && field(side, i).validity.badInput));
-  if (wrong.length) return ["Not a number.", "Please check " + wrong[0].name + "."];
+  if (wrong.length) return ["Not a number.", "Please check " + wrong[0].column + "."];
   if (Number.isNaN(result.distance)) {
     const unknown = report.columns[result.parts.findIndex((part) => Number.isNaN(part))];
-    return ["The distance is not defined.", unknown.name + " is missing for one of the two, and the metric does not say what that counts."];
+    return ["The distance is not defined.", unknown.column + " is missing for one of the two, and the metric does not say what that counts."];
   }
   const first = result.distance >= 1
     ? "These two may differ freely: their distance is " + points(result.distance) + "."
@@ -96,14 +96,14 @@ function draw(result) {
     rect.setAttribute("width", "100%");
     rect.setAttribute("height", "28");
     const title = document.createElementNS(SVG, "title");
-    title.textContent = report.columns[i].name + ": " + points(part);
+    title.textContent = report.columns[i].column + ": " + points(part);
     box.append(title, rect);
     if (share >= 12) {
       const text = document.createElementNS(SVG, "text");
       text.setAttribute("x", "8");
       text.setAttribute("y", "19");
       text.setAttribute("class", "part" + (k % 2));
-      text.textContent = report.columns[i].name;
+      text.textContent = report.columns[i].column;
       box.append(text);
     }
     picture.append(box);

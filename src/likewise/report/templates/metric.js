@@ -1,21 +1,29 @@
-// The distance between people and its words: the same arithmetic as in metrics/base.py and words.py.
+// The distance between people, of columns as `BoundMetric.to_dict` describes them: the arithmetic of
+// likewise.kernel.distance; and the words of report/text.py.
 const report = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 
-// Share of the weight between two categories; a missing one is as far from all.
-function shareBetween(column, a, b) {
-  return column.shares === null || a === null || b === null ? 1 : column.shares[a][b];
+// What is no number in a column of numbers: a blank, or a special code, with its distance from any number.
+function stateOf(column, x) {
+  return x === null ? { weight: column.missing } : (column.special || []).find((code) => code.value === x);
+}
+
+// What one column adds. Undefined (NaN) where a number is missing on one side and the metric refuses that.
+function difference(column, weight, a, b) {
+  if (a === b || weight === 0) return 0;
+  if (column.kind !== "numeric") {
+    const place = (x) => (x === null ? column.categories.length : x);
+    return weight * (column.distances ? column.distances[place(a)][place(b)] : 1);
+  }
+  const states = [stateOf(column, a), stateOf(column, b)].filter((state) => state !== undefined);
+  if (!states.length) return weight * Math.abs(a - b);
+  return Math.max(...states.map((state) => (state.weight === null ? NaN : state.weight)));
 }
 
 // What each column adds to the distance between two rows, and the distance. Rows hold numbers and positions among
-// the options, null where missing. Undefined (NaN) where a number is missing on one side and the metric refuses that.
+// the options, null where missing.
 function compare(weights, a, b) {
-  const parts = report.columns.map((column, i) => {
-    if (!column.is_number) return a[i] === b[i] ? 0 : weights[i] * shareBetween(column, a[i], b[i]);
-    if (a[i] !== null && b[i] !== null) return weights[i] * Math.abs(a[i] - b[i]);
-    if (a[i] === b[i] || weights[i] === 0) return 0;
-    return column.missing !== null ? column.missing : NaN;
-  });
+  const parts = report.columns.map((column, i) => difference(column, weights[i], a[i], b[i]));
   return { parts, distance: parts.reduce((sum, part) => sum + part, 0) };
 }
 
@@ -54,7 +62,7 @@ function score(outputs) {
 
 function worth(column, scale) {
   if (scale === 0) return column.weight === 0 ? column.zero : "weight 0";
-  if (!column.is_number) return (column.shares === null ? "any difference = " : "at most ") + points(scale);
+  if (column.kind !== "numeric") return (column.distances ? "at most " : "any difference = ") + points(scale);
   if (scale < 1e-30) return "only blanks matter";
   if (column.one) return column.one + " = " + points(scale);
   const amount = figure(0.01 / scale * column.factor);

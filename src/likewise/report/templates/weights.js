@@ -53,21 +53,21 @@ const quoted = (text) => JSON.stringify(text).replace(/\u007f/g, "\\u007f");
 function toml() {
   const lines = ["p = 1"];
   for (const kind of ["numeric", "categorical"]) {
-    const rows = report.columns.map((column, i) => [column, weights[i]]).filter(([column]) => column.is_number === (kind === "numeric"));
+    const rows = report.columns.map((column, i) => [column, weights[i]]).filter(([column]) => column.kind === kind);
     if (!rows.length) continue;
     lines.push("", "[" + kind + "]");
     for (const [column, weight] of rows) {
       // A line break in a unit must not end the comment.
-      lines.push(quoted(column.name) + " = " + weight + "  # " + worth(column, weight).replace(/[\u0000-\u001f\u007f]/g, " "));
+      lines.push(quoted(column.column) + " = " + weight + "  # " + worth(column, weight).replace(/[\u0000-\u001f\u007f]/g, " "));
     }
   }
   const missing = report.columns.filter((column) => column.missing !== null);
-  if (missing.length) lines.push("", "[missing]", ...missing.map((column) => quoted(column.name) + " = " + column.missing));
+  if (missing.length) lines.push("", "[missing]", ...missing.map((column) => quoted(column.column) + " = " + column.missing));
   const units = report.columns.filter((column) => column.unit);
-  if (units.length) lines.push("", "[units]", ...units.map((column) => quoted(column.name) + " = " + quoted(column.unit)));
+  if (units.length) lines.push("", "[units]", ...units.map((column) => quoted(column.column) + " = " + quoted(column.unit)));
   const zeros = report.columns.filter((column, i) => column.reason !== null && weights[i] === 0);
   const reasons = [...new Set(zeros.map((column) => column.reason))];
-  const listed = (reason) => zeros.filter((column) => column.reason === reason).map((column) => quoted(column.name));
+  const listed = (reason) => zeros.filter((column) => column.reason === reason).map((column) => quoted(column.column));
   const origin = reasons.map((reason) => reason + " = [" + listed(reason).join(", ") + "]");
   return lines.join("\n") + "\n" + report.shapes + (origin.length ? ["", "[origin]", ...origin, ""].join("\n") : "");
 }

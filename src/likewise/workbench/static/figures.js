@@ -95,7 +95,7 @@ function showFrontier(own) {
   put(box, el("h3", {}, "The frontier: " + frontier.loss_name + " at each mean distance"),
     frontier.stale ? el("p", { class: "small warning-text" }, "Designed with " + (frontier.locked.length ? frontier.locked.join(", ") + " locked" : "nothing locked") + ", unlike now. Design again to redraw it.") : null,
     chart,
-    el("div", { class: "chips", role: "group", "aria-label": "Take a designed metric" }, el("span", { class: "small" }, "Take:"), frontier.points.map((point, k) => button(figure(point.mean_distance, 2), () => quietly(change("start", { from: "point", point: k })), { class: point.best ? "chip best" : "chip", title: "mean distance " + figure(point.mean_distance) + ", " + frontier.loss_name + " " + figure(point.loss, 4), "aria-label": "Take the metric with mean distance " + figure(point.mean_distance) + (point.best ? ", the strictest within one standard error of the best" : "") }))));
+    el("div", { class: "chips", role: "group", "aria-label": "Take a designed metric" }, el("span", { class: "small" }, "Take:"), frontier.points.map((point, k) => button(figure(point.mean_distance, 2), () => quietly(change("start", { from: "point", point: k })), { class: point.best ? "chip best" : "chip", title: "mean distance " + figure(point.mean_distance) + ", " + frontier.loss_name + " " + figure(point.loss, 4), "aria-label": "Take the metric with mean distance " + figure(point.mean_distance) + (point.best ? ", the strictest that keeps 95% of the best skill" : "") }))));
 }
 
 // -- the shapes of the card --------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ function panel(shape, shapes) {
       svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { width: 240, height: 100 }))),
       shapes.ticks.map(([y, label]) => [svg("line", { class: "grid", x1: 0, x2: 240, y1: y, y2: y }), svg("text", { x: -6, y: y + 4, "text-anchor": "end" }, label)]),
       svg("g", { "clip-path": "url(#" + clip + ")" }, drawn),
-      shape.fan && shape.missing ? [svg("path", { class: "absent", d: "M240 " + (shape.missing[0] - 4) + "l4 4l-4 4l-4 -4z" }), svg("text", { class: "missing", x: 232, y: Math.min(Math.max(shape.missing[0] - 6, 10), 96), "text-anchor": "end" }, "missing")] : null,
+      (shape.states || []).map(([name, y, said]) => [svg("path", { class: "absent", d: "M240 " + (y - 4) + "l4 4l-4 4l-4 -4z" }), svg("text", { class: "missing", x: 232, y: Math.min(Math.max(y - 6, 10), 96), "text-anchor": "end" }, name + ": " + said)]),
       shape.fan ? [svg("text", { x: 0, y: 116 }, shape.ends[0]), svg("text", { x: 240, y: 116, "text-anchor": "end" }, shape.ends[1])] : null),
     shape.levels.length ? el("p", { class: "small levels data" }, shape.levels.join(" · ")) : null);
 }

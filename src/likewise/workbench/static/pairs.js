@@ -124,5 +124,5 @@ function showJudged() {
 function showCases() {
   const today = state.result && state.result.today;
   put(byId("cases-title"), !today ? "Measuring models without a guarantee…" : today.worst.length ? "The pairs furthest beyond their distance under " + today.title + ". Discuss one: is the model wrong, or the weights?" : "Under " + today.title + ", no pair exceeds its distance.");
-  put(byId("cases"), today ? today.worst.slice(0, 6).map((pair) => el("li", {}, el("span", { class: "data" }, "Person " + pair.a + " and " + pair.b + ": " + points(pair.gap) + " apart, " + points(pair.distance) + " allowed"), button("Ask", () => askPair(pair.a, pair.b), { class: "quiet", "aria-label": "Ask about person " + pair.a + " and " + pair.b }))) : []);
+  put(byId("cases"), today ? today.worst.map((pair) => el("li", {}, el("span", { class: "data" }, "Person " + pair.a + " and " + pair.b + ": " + points(pair.gap) + " apart, " + points(pair.distance) + " allowed"), button("Ask", () => askPair(pair.a, pair.b), { class: "quiet", "aria-label": "Ask about person " + pair.a + " and " + pair.b }))) : []);
 }
