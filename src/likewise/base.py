@@ -30,22 +30,18 @@ from likewise._optional import is_dask
 from likewise._shared_draw import SharedDraw, probability_decided_differently
 from likewise._typing import FloatArray
 from likewise._validation import LIMITS, NONE, Rule, check_rules, checking
-from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.exceptions import InvalidInputError
 from likewise.kernel import rules
 from likewise.kernel.certificate import Certificate, Estimate, certify
 from likewise.kernel.guarantee import Guarantee
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import Encoder, People
+from likewise.metrics.base import METRIC as A_METRIC
 from likewise.metrics.base import Metric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.regression import linear_weights
 
-METRIC = NONE | Rule(
-    "a Metric, such as WeightedLp or TableMetric",
-    lambda value: isinstance(value, Metric),
-    "Wrap a custom distance function in FunctionMetric.",
-    InvalidTypeError,
-)
+METRIC = NONE | A_METRIC
 
 
 def ranges_of(people: People, metric: BoundMetric) -> FloatArray:

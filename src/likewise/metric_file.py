@@ -281,18 +281,11 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "output": {} if file.output_range is None else {"range": ([_number(end) for end in file.output_range], "")},
     }
     given["output"] |= {"favourable": (file.favourable, "")} if file.favourable else {}
-    origin: dict[str, Any] = {
-        "source": file.source,
-        "date": file.date,
-        "how": file.how,
-        "people": file.people,
-        "rows": file.rows,
-        "kept_apart": file.kept_apart,
-        "made_with": dict(file.made_with),
-        "scaled_by": 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}")),
-        **{key: list(map(str, getattr(file, key))) for key in ZERO_REASONS},
-        "written": _checksum(metric, file.output_range) if file.as_written else "",
-    }
+    origin: dict[str, Any] = {key: getattr(file, key) for key in ORIGIN_NOTES if key != "written"}
+    origin |= {key: list(map(str, origin[key])) for key in ZERO_REASONS}
+    origin["made_with"] = dict(file.made_with)
+    origin["scaled_by"] = 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}"))
+    origin["written"] = _checksum(metric, file.output_range) if file.as_written else ""
     given["origin"] = {key: (value, ORIGIN_NOTES[key]) for key, value in origin.items() if value}
     return {section: {str(key): entry for key, entry in part.items()} for section, part in given.items() if part}
 

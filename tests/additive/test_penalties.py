@@ -126,12 +126,16 @@ def test_regression_without_noise_and_classes_that_part_have_penalties_too():
     assert parted.score(X, X[:, 0] > 0.5) == 1
 
 
-def test_whole_weights_count_people_and_others_give_the_effective_number():
+def test_multiples_of_a_weight_are_copies_and_others_give_the_effective_number():
     assert effective_n_samples(7, None) == 7
     assert effective_n_samples(3, np.array([1.0, 0.0, 5.0])) == 6
     assert effective_n_samples(3, np.array([0.5, 0.5, 0.0])) == pytest.approx(2)
+    for factor in (5, 0.1, 1e-9):
+        for weights in ([1.0, 0.0, 5.0], [2.0, 3.0, 0.0], [0.1, 0.25, 0.4]):
+            alike = [effective_n_samples(3, times * np.array(weights)) for times in (1, factor)]
+            assert alike[0] == pytest.approx(alike[1])
     assert effective_n_samples(2, np.array([1e-200, 0.0])) == pytest.approx(1)
-    assert effective_n_samples(3, np.array([0.1, 0.2, 0.4])) == pytest.approx(0.7**2 / 0.21)
+    assert effective_n_samples(3, np.array([0.1, 0.25, 0.4])) == pytest.approx(0.75**2 / 0.2325)
     rng = np.random.default_rng(5)
     X, times = rng.normal(size=(80, 2)), rng.integers(0, 4, 80)
     y = (rng.random(80) < expit(X[:, 0])).astype(int)
@@ -139,6 +143,9 @@ def test_whole_weights_count_people_and_others_give_the_effective_number():
     weighted = AdditiveClassifier(metric).fit(X, y, sample_weight=times)
     repeated = AdditiveClassifier(metric).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert weighted.penalty_ == repeated.penalty_
+    five_times = AdditiveClassifier(metric).fit(X, y, sample_weight=5 * times)
+    assert five_times.penalty_ == weighted.penalty_
+    np.testing.assert_allclose(five_times.predict_proba(X), weighted.predict_proba(X), atol=1e-9)
 
 
 def test_more_people_support_more_knots():

@@ -324,7 +324,7 @@ def test_models_with_impossible_answers_are_refused(answer, message):
 
 
 def test_metric_must_be_a_metric():
-    with pytest.raises(TypeError, match="metric must be a Metric, such as WeightedLp or TableMetric; got list"):
+    with pytest.raises(TypeError, match="metric must be a Metric, such as WeightedLp or TableMetric; got"):
         audit(None, X, [1, 1, 1], predictions=np.zeros(400))
 
 

@@ -130,7 +130,7 @@ def test_no_pair_of_several_classes_is_further_apart_than_the_metric():
     ("X", "y", "message"),
     [
         ([[0.0], [np.nan]], [0, 1], "X must be finite"),
-        ([[0.0], [1.0]], [0, 1, 1], r"one label per row of X \(2\)"),
+        ([[0.0], [1.0]], [0, 1, 1], "X and y must have the same number of rows"),
         ([[0.0, 1.0], [1.0, 1.0]], [0, 1], "X must have 1 columns, one per weight"),
         ([[0.0], [1.0]], [0.5, 1.7], "continuous"),
         (pd.DataFrame({"b": [0.0, 1.0]}), [0, 1], "must have the columns of the metric, "),

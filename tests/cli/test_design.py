@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from likewise.cli import console
@@ -168,6 +169,25 @@ def test_weights_are_round_numbers_with_what_they_cost_unless_exact_ones_are_ask
     amounts = [re.search(r"= ([\d,.]+)|([\d,.]+) points", line.split('"')[1]) for line in words if '"' in line]
     assert amounts
     assert all(len(re.sub(r"\D", "", found[0]).strip("0")) <= 2 for found in amounts)
+
+
+def test_ordered_categories_have_a_weight_per_step_and_are_made_again(place):
+    rng = np.random.default_rng(0)
+    grades = rng.choice(["low", "mid", "high"], 300)
+    chance = pd.Series(grades).map({"low": 0.2, "mid": 0.5, "high": 0.8})
+    table = pd.DataFrame({"grade": grades, "income": rng.normal(size=300), "paid": rng.random(300) < chance})
+    table.to_csv(place / "grades.csv", index=False)
+    words = "design grades.csv --target paid --favourable True --points 3 --folds 2 --order grade=low,mid,high"
+    done = run(place, f"{words} --rises grade")
+    assert done.exit_code == 0, done.output
+    metric = read_metric_file(place / "metric.toml").metric
+    assert list(metric.order["grade"]) == ["low", "mid", "high"]
+    assert metric.numeric["grade"] > 0.05  # per step
+    done = run(place, "compare grades.csv --target paid --metric metric.toml --method additive --folds 3")
+    assert done.exit_code == 0, done.output
+    assert "In each fold the metric was made again" in " ".join(done.output.split())
+    assert run(place, f"{words},top --force").exit_code == 0  # nobody has it
+    assert run(place, words.replace(",high", "") + " --force").exit_code == 2
 
 
 def test_counts_speak_in_steps(place):

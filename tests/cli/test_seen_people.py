@@ -142,6 +142,30 @@ def test_a_metric_made_again_from_everybody_is_the_one_of_the_file(place, withou
     assert some.numeric != again.numeric  # control
 
 
+def test_directions_are_kept_from_design_to_model_and_in_every_fold(place, without):
+    """Of the favourable class, which is the first here."""
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame({"debt": rng.normal(size=400).round(2), "income": rng.normal(size=400).round(2)})
+    good = rng.random(400) < 1 / (1 + np.exp(people["debt"] - 2 * people["income"]))
+    people.assign(outcome=np.where(good, "approved", "denied")).to_csv(place / "ways.csv", index=False)
+    ways = "--rises income --falls debt"
+    said(place, f"design ways.csv --target outcome {ways} --points 3 --folds 2 --out ways.toml --force")
+    file = read_metric_file(place / "ways.toml")
+    assert (file.made_with["rises"], file.made_with["falls"]) == (["income"], ["debt"])
+    on_table = "enforce ways.csv --target outcome --metric ways.toml --method additive --out ways.skops --force"
+    said(place, on_table)
+    assert load_model(place / "ways.skops").monotone == {"income": -1, "debt": 1}  # of denied, the last class
+    again = MadeAgain(file)(people, np.where(good, "approved", "denied"))
+    assert again.numeric == pytest.approx(dict(file.metric.numeric))
+    said(place, f"{on_table} --falls income")
+    assert load_model(place / "ways.skops").monotone == {"income": 1}
+    done = run(place, on_table.replace("additive", "projection") + " --rises income")
+    assert done.exit_code == 2
+    assert "--rises and --falls are for additive models" in done.output
+    done = run(place, "design ways.csv --target outcome --rises debt --falls debt --out other.toml")
+    assert "--rises and --falls must name different columns; both name 'debt'" in done.output
+
+
 def test_a_method_is_chosen_by_those_who_are_trained_on_alone(place, without):
     words = said(place, f"enforce {ON_TABLE} --method auto --draws 5 --out model.skops --force")
     assert "on 80 held-out people per fold" in words  # of 240, not of 300

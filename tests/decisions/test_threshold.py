@@ -279,7 +279,10 @@ def test_the_width_that_a_guarantee_needs_and_back(card):
         ({"threshold": "high"}, "threshold must be between 0 and 1, or several such numbers; got 'high'"),
         ({"threshold": [0.5, 0.55]}, "threshold must be increasing, with at least width"),
         ({"threshold": [0.3, 0.7]}, "grades must name 3 grades for 2 thresholds, lowest first; got None"),
-        ({"threshold": [0.3, 0.7], "grades": ["a", "a", "b"]}, "grades must differ"),
+        (
+            {"threshold": [0.3, 0.7], "grades": ["a", "a", "b"]},
+            "grades must be None or a list of labels that differ, lowest first; got",
+        ),
         ({"favourable": "maybe"}, "favourable must be one of the classes"),
     ],
 )

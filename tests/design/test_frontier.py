@@ -262,6 +262,39 @@ def test_blanks_are_designed_too(frontier):
     assert ends <= 2 * 4 * metric.missing["tenure"] + 1e-9
 
 
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_monotone_column_rises_or_falls_at_every_point(direction):
+    """A column with blanks, against what the outcomes say or with it."""
+    X, y, _ = people(400)
+    free = design_metric(X, y, n_points=4, cv=2, references=False)
+    bound = design_metric(X, y, monotone={"tenure": direction, "noise": 1}, n_points=4, cv=2, references=False)
+    for point in bound.points:
+        shape = point.card.scorer_.model.shapes
+        for each in shape:
+            name = point.card.encoder_.names[each.column]
+            if name in ("tenure", "noise"):
+                assert (np.diff(each.values[0]) * (direction if name == "tenure" else 1) >= -1e-12).all()
+        assert audit(point.card, X, point.metric).n_violations == 0
+        assert point.card.monotone == {"tenure": direction, "noise": 1}
+    if direction == 1:
+        assert bound.points[-1].loss == pytest.approx(free.points[-1].loss, abs=0.01)
+        return
+    assert bound.points[-1].metric.numeric["tenure"] < free.points[-1].metric.numeric["tenure"]  # control
+    with pytest.raises(ValueError, match="monotone must name columns of numbers"):
+        design_metric(X, y, monotone={"region": 1}, n_points=2, cv=2, references=False)
+
+
+def test_weights_that_are_all_five_times_as_large_change_nothing():
+    X, y, _ = people(300)
+    weights = np.random.default_rng(0).uniform(0.5, 2, 300)
+    one, five = (
+        design_metric(X, y, sample_weight=times * weights, n_points=3, cv=2, references=False) for times in (1, 5)
+    )
+    np.testing.assert_allclose(one.table, five.table, rtol=1e-6)
+    plain = design_metric(X, y, n_points=3, cv=2, references=False)
+    assert np.abs(plain.table["loss"] / one.table["loss"] - 1).max() > 1e-3  # control
+
+
 def test_what_people_have_said_is_kept():
     X, y, _ = people(300)
     told = {"fixed": {"income": 0.004}, "lower": {"region": 0.2}, "upper": {"tenure": 0.01}}

@@ -103,7 +103,7 @@ def test_audit_shows_difference_against_distance_and_shades_what_is_allowed(scor
 
 
 def test_other_things_are_refused():
-    with pytest.raises(TypeError, match="metric must be a Metric, such as WeightedLp or TableMetric; got list"):
+    with pytest.raises(TypeError, match="metric must be a Metric, such as WeightedLp or TableMetric; got"):
         MetricDisplay.from_metric([1, 2])
     with pytest.raises(TypeError, match="result must be what audit returned; got float"):
         AuditDisplay.from_audit(1.0)

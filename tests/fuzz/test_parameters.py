@@ -57,7 +57,7 @@ REFUSED = [
     ("audit", "predictions", "x", "predictions"),
     ("audit", "tolerance", -1, "tolerance must be .*a non-negative finite number; got -1"),
     ("audit", "output_range", ["age"], "output_range must be .*two finite numbers"),
-    ("ceiling", "y", "x", "y must have one label per row"),
+    ("ceiling", "y", "x", "y must hold one label per person"),
     ("estimate_minimal_metric", "categorical", "job", "categorical must list columns of X"),
     ("estimate_minimal_metric", "upper", 3, "upper must map features to weights"),
     ("estimate_minimal_metric", "fixed", {"age": -1}, "fixed\\['age'\\] must be a non-negative finite number; got -1"),

@@ -2,11 +2,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from every_pair import gather_every_pair
 from likewise.pairs.gather import gather
 from likewise.pairs.kernels import fill_differences, fill_distances
-from likewise.pairs.plain import blocks_after
-from likewise.pairs.points import Columns
-from likewise.pairs.scans import gather_blocks
 
 POWERS = [1.0, 1.5, 2.0, 3.0, 7.0, np.inf]
 TOLERANCE = 1e-11
@@ -75,12 +73,7 @@ def test_without_room_for_all_no_pair_is_searched_for_if_none_is_wanted(monkeypa
     limits = {"tolerance": TOLERANCE, "n_worst": 0, "kinds": np.zeros(1, dtype=np.int8)}
     monkeypatch.setattr("likewise.pairs.gather.search_tree", None)
     monkeypatch.setattr("likewise.pairs.scans.search_every_pair", None)
-
-    def every_pair(X, outputs, scales, p, *, kinds, **options):
-        columns = Columns(X.T.copy(), kinds, scales, p)
-        return gather_blocks(lambda: blocks_after(columns, outputs.T.copy()), len(X), **options)
-
-    for each in (gather, every_pair):
+    for each in (gather, gather_every_pair):
         assert len(each(X, outputs, scales, 1.0, max_pairs=780, **limits).pairs) == 780
         found = each(X, outputs, scales, 1.0, max_pairs=779, **limits)
         assert (len(found.pairs), found.complete) == (0, False)

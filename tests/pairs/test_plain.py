@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines import with_both
+from every_pair import gather_every_pair
 from likewise import TableMetric, audit, ceiling, estimate_minimal_metric
 from likewise.kernel.distance import CODE, NULLABLE, NUMBER
 from likewise.pairs.box_search import search_tree
@@ -14,7 +15,7 @@ from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.gather import gather
 from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Columns
-from likewise.pairs.scans import N_WORST, gather_blocks, search_every_pair, within_groups, worst_partners
+from likewise.pairs.scans import search_every_pair, within_groups, worst_partners
 
 POWERS = st.sampled_from([1.0, 2.0, np.inf, 1.5, 3.0])
 SIZES = st.sampled_from([2, 3, 40, 257, 900])
@@ -63,9 +64,8 @@ def test_every_pair_in_numpy_finds_what_the_boxes_find(n, seed, p, n_outputs, n_
 @given(n=SIZES, seed=SEEDS, p=POWERS, max_pairs=st.sampled_from([5, 100_000]))
 def test_the_same_pairs_are_gathered(n, seed, p, max_pairs):
     X, outputs, kinds, scales = people(np.random.default_rng(seed), n)
-    options = {"tolerance": 1e-9, "max_pairs": max_pairs, "n_worst": N_WORST}
-    expected = gather(X, outputs, scales, p, kinds=kinds, **options)
-    found = gather_blocks(lambda: blocks_after(*columns(X, outputs, kinds, scales, p)), n, **options)
+    options = {"tolerance": 1e-9, "max_pairs": max_pairs, "kinds": kinds}
+    expected, found = (each(X, outputs, scales, p, **options) for each in (gather, gather_every_pair))
     assert found.complete == expected.complete
     assert sorted(map(tuple, found.pairs)) == sorted(map(tuple, expected.pairs))
 

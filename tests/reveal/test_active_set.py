@@ -144,7 +144,7 @@ def some_search(monkeypatch, room):
     X, scores = make_people(np.random.default_rng(0), 400)
     points = Points.of(WeightedLp(np.ones(4)).encode_rows(X))
     outputs, shapes = ModelOutputs(points, scores[:, None], 1.0), CategoryShapes(points.kinds)
-    return active_set.ActiveSetSearch(PeopleInMemory(outputs, np.arange(400), shapes), 1.0)
+    return active_set.ActiveSetSearch(PeopleInMemory(outputs, shapes), 1.0)
 
 
 def test_only_a_search_of_everyone_covers_and_only_what_is_as_large(monkeypatch):

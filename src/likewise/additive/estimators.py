@@ -112,8 +112,8 @@ class _Additive(ScorecardMixin, ConstrainedEstimator):
         y : array-like of shape (n_samples,)
             With a Dask DataFrame or a path, a Dask Series, or the name of a column of `X`.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of rows in the loss; the guarantee is the same for all. Whole numbers count as repetitions of a
-            row, others by their ratios. Not for a Dask DataFrame.
+            Weights of rows in the loss; the guarantee is the same for all. Multiples of the smallest count as
+            copies of a row, others by their ratios. Not for a Dask DataFrame.
         """
         if is_partitioned(X):
             from likewise.distributed.additive import fit
@@ -252,7 +252,7 @@ class AdditiveClassifier(_Additive, ConstrainedClassifier):
                 "Only binary classification is supported. The type of the target is multiclass. (This is so for the "
                 f"link {self.link!r}; link must be 'logistic' for more than two classes.)"
             )
-        if several and self.monotone is not None:
+        if several and self.monotone:
             raise InvalidInputError("monotone must be None for more than two classes: raising one class lowers others.")
         targets = class_targets(y, self.classes_, self.teacher, people)
         if self.link == "clip":

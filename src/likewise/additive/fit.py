@@ -26,15 +26,20 @@ from likewise.kernel.metric import BoundMetric
 Penalty = float | Mapping[Any, float]
 """One for all columns, or one for each by its name."""
 
+_WHOLE = 1e-6  # multiples of a weight, up to rounding
 _LABEL_LINKS = ("logistic", "softmax", "probit")  # their losses are log-likelihoods of labels
 
 
 def effective_n_samples(n_rows: int, weights: FloatArray | None) -> float:
-    """Sum of the weights if they are whole (repetitions), else Kish's effective sample size."""
+    """How many people weights stand for, the same if all of them are multiplied by a number.
+
+    Multiples of the smallest are copies of people; otherwise it is Kish's effective sample size.
+    """
     if weights is None:
         return float(n_rows)
-    if (weights == np.rint(weights)).all():
-        return float(weights.sum())
+    copies = weights / weights[weights > 0].min()
+    if np.abs(copies - np.rint(copies)).max() < _WHOLE:
+        return float(np.rint(copies).sum())
     shares = weights / weights.max()
     return float(shares.sum() ** 2 / (shares**2).sum())
 
@@ -158,8 +163,6 @@ def check_monotone(monotone: Any, metric: BoundMetric) -> dict[int, int]:
         i = names.index(name)
         if not metric.is_number[i]:
             raise InvalidInputError(f"monotone must name columns of numbers; the categories of {name!r} have no order.")
-        if not metric.matters[i]:
-            raise InvalidInputError(f"monotone must name columns that matter; the metric gives {name!r} the weight 0.")
         if not isinstance(sign, Integral) or sign not in (-1, 1):
             raise InvalidInputError(
                 f"monotone must be -1 (falling) or +1 (rising) for {name!r}; got {short_repr(sign)}."

@@ -277,90 +277,74 @@ def audit(
     pairs, (a, b) = groups.first[result.pairs], random_pairs(len(points), N_SAMPLED)
     distances = bound.between(points.people.take(a), points.people.take(b))
     sample = pd.DataFrame({"difference": model_outputs.differences(a, b), "distance": distances})
-    sizes = len(points), len(groups.first)
-    return Searched(result, tolerance, dict(zip(above, counts, strict=True)), sample, *sizes).audit(
-        metric, model_outputs, pairs, pairs, favourable, guarantee
-    )
+    others: dict[str, Any] = {
+        "tolerance": tolerance,
+        "n_above": dict(zip(above, counts, strict=True)),
+        "sample": sample,
+    }
+    others |= {"metric": metric, "n_distinct": len(groups.first)}
+    return as_audit(result, len(points), model_outputs, pairs, pairs, favourable, guarantee, **others)
 
 
-@dataclass(frozen=True, eq=False)
-class Searched:
-    """What a search of all pairs found, in memory or in partitions.
+def as_audit(
+    result: SearchResult,
+    n_samples: int,
+    outputs: ModelOutputs,
+    places: IntArray,
+    rows: IntArray,
+    favourable: Any,
+    guarantee: Guarantee | None = None,
+    **others: Any,
+) -> Audit:
+    """What a search of all pairs found, in units of the outputs; `others` are attributes of the `Audit` as they are.
 
-    Attributes
-    ----------
-    result : SearchResult
-        In units of the outputs.
-    tolerance, n_above, sample, n_samples, n_distinct
-        As in `Audit`.
+    The worst pairs are at some `places` among the people of `outputs`, and in `rows` of X.
     """
-
-    result: SearchResult
-    tolerance: float
-    n_above: dict[float, int]
-    sample: pd.DataFrame
-    n_samples: int
-    n_distinct: int
-
-    def audit(
-        self,
-        metric: Metric,
-        outputs: ModelOutputs,
-        places: IntArray,
-        rows: IntArray,
-        favourable: Any,
-        guarantee: Guarantee | None = None,
-    ) -> Audit:
-        """The findings; the worst pairs are at some `places` among the people of `outputs`, and in `rows` of X."""
-        direction, result, n = outputs.direction(favourable), self.result, self.n_samples
-        points, unit, (a, b) = outputs.points, outputs.unit, places.T
-        differences, distances = unit * result.differences, unit * result.distances
-        scores = outputs.labels.pairs(unit * outputs.outputs[a], unit * outputs.outputs[b])
-        lead: FloatArray = (scores["score_a"] - scores["score_b"]).to_numpy()
-        if direction.sign:
-            lead = direction.gains(outputs.outputs[a]) - direction.gains(outputs.outputs[b])
-        columns = [points.differences(j, k) for j, k in zip(a, b, strict=True)]
-        with np.errstate(divide="ignore", over="ignore"):
-            ratios = differences / distances
-        violations = pd.DataFrame(
-            {
-                "row_a": rows[:, 0],
-                "row_b": rows[:, 1],
-                "score_a": scores["score_a"],
-                "score_b": scores["score_b"],
-                direction.names[0]: np.where(lead > 0, "a", np.where(lead < 0, "b", "neither")),
-                "outcome": scores["outcome"],
-                "difference": differences,
-                "distance": distances,
-                "excess": differences - distances,
-                "ratio": ratios,
-                "n_pairs": result.times,
-                "differs": pd.Series([listed(each) for each in columns], dtype=object),
-            }
-        )
-        if guarantee is not None:
-            bound: Any = points.metric
-            # What was compared with is the bound; the distance stands beside it.
-            between = bound.between(points.people.take(a), points.people.take(b))
-            violations = violations.assign(bound=distances, distance=between)
-        return Audit(
-            n_pairs=n * (n - 1) // 2,
-            n_violations=result.n_violations,
-            max_excess=unit * result.max_excess,
-            max_ratio=result.max_ratio,
-            violations=violations,
-            n_above=self.n_above,
-            differences=columns,
-            sample=self.sample,
-            n_samples=n,
-            n_distinct=self.n_distinct,
-            n_compared=result.n_compared,
-            tolerance=self.tolerance,
-            metric=metric,
-            labels=outputs.labels,
-            guarantee=guarantee,
-            favourable=direction.text,
-        )
+    direction = outputs.direction(favourable)
+    points, unit, (a, b) = outputs.points, outputs.unit, places.T
+    differences, distances = unit * result.differences, unit * result.distances
+    scores = outputs.labels.pairs(unit * outputs.outputs[a], unit * outputs.outputs[b])
+    lead: FloatArray = (scores["score_a"] - scores["score_b"]).to_numpy()
+    if direction.sign:
+        lead = direction.gains(outputs.outputs[a]) - direction.gains(outputs.outputs[b])
+    columns = [points.differences(j, k) for j, k in zip(a, b, strict=True)]
+    with np.errstate(divide="ignore", over="ignore"):
+        ratios = differences / distances
+    violations = pd.DataFrame(
+        {
+            "row_a": rows[:, 0],
+            "row_b": rows[:, 1],
+            "score_a": scores["score_a"],
+            "score_b": scores["score_b"],
+            direction.names[0]: np.where(lead > 0, "a", np.where(lead < 0, "b", "neither")),
+            "outcome": scores["outcome"],
+            "difference": differences,
+            "distance": distances,
+            "excess": differences - distances,
+            "ratio": ratios,
+            "n_pairs": result.times,
+            "differs": pd.Series([listed(each) for each in columns], dtype=object),
+        }
+    )
+    if guarantee is not None:
+        bound: Any = points.metric
+        # What was compared with is the bound; the distance stands beside it.
+        between = bound.between(points.people.take(a), points.people.take(b))
+        violations = violations.assign(bound=distances, distance=between)
+    return Audit(
+        n_pairs=n_samples * (n_samples - 1) // 2,
+        n_violations=result.n_violations,
+        max_excess=unit * result.max_excess,
+        max_ratio=result.max_ratio,
+        violations=violations,
+        differences=columns,
+        n_samples=n_samples,
+        n_compared=result.n_compared,
+        labels=outputs.labels,
+        guarantee=guarantee,
+        favourable=direction.text,
+        **others,
+    )
 
 
 def _guarantee_under(model: Any, metric: Metric) -> Guarantee:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_consistent_length
 
-from likewise._fit_validation import check_labels
+from likewise._fit_validation import check_labels, check_outcomes
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import checking
 from likewise.exceptions import InvalidInputError
@@ -81,12 +82,9 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     metric = check_metric(metric)
     weights, people = metric.read(X)
     points = Points.of(people, weights)
+    labels = check_outcomes(y, numeric=False)
     with checking():
-        labels = np.asarray(y)
-    if labels.shape != (len(points),):
-        raise InvalidInputError(
-            f"y must have one label per row of X ({len(points)}); got an array of shape {labels.shape}."
-        )
+        check_consistent_length(people.rows, labels)
     check_labels(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     # People at distance 0 have the same probabilities: they are one person with many labels.

@@ -24,27 +24,81 @@ Objective = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 @dataclass
-class CoordinateAscent:
-    """Coordinate ascent from several pairs at once: each step changes one column of one or both people.
+class PairSearch:
+    """A search of a domain for the pair of people with the largest value, by draws and coordinate ascent.
 
     Attributes
     ----------
     space : InputSpace
-    exchanged : list of int
+    exchanged : sequence of int
         Columns in which the two people may differ.
     objective : callable
     n_queries : int
         Pairs that may still be compared.
+    rng : Generator
     """
 
     space: InputSpace
-    exchanged: list[int]
+    exchanged: Sequence[int]
     objective: Objective
     n_queries: int
     rng: np.random.Generator
 
-    def run(self, a: FloatArray, b: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """The best pair that is found from some pairs; the first of them, if nothing is better."""
+    def worst_pair(
+        self, starts: tuple[FloatArray, FloatArray], n_kept: int
+    ) -> tuple[float, FloatArray, FloatArray, str]:
+        """The worst pair that is found, its value, and what was searched; -inf if the domain is empty.
+
+        It climbs from `starts`, from the `n_kept` worst of the pairs that are drawn from all over the domain, and from
+        people put together from several.
+        """
+        n_drawn = int(_DRAWN * self.n_queries)
+        drawn_a, drawn_b, searched = self._drawn(n_drawn)
+        parts = [
+            self.objective(drawn_a[i : i + _BATCH], drawn_b[i : i + _BATCH]) for i in range(0, len(drawn_a), _BATCH)
+        ]
+        worst = np.argsort(-np.concatenate([np.empty(0), *parts]), kind="stable")[:n_kept]
+        self.n_queries -= n_drawn
+        before, drawn = self.n_queries, (drawn_a[worst], drawn_b[worst])
+        value, p, q = self._climb(*map(np.concatenate, zip(starts, drawn, self._mixed(), strict=True)))
+        return value, p, q, f"{searched}, and {before - self.n_queries:,} by climbing from the worst"
+
+    def _drawn(self, n: int) -> tuple[FloatArray, FloatArray, str]:
+        """Pairs from all over the domain, half uniform and half stratified; and counts."""
+        pairs, counts, columns, rng = [], [], self.exchanged, self.rng
+        for stratified in (False, True):
+            a, other = (drawn_people(self.space, rng, n // 2, stratified=each) for each in (stratified, False))
+            differs = np.zeros(a.shape, dtype=bool)
+            shares = rng.random((len(a), len(columns)))
+            differs[:, columns] = shares < rng.choice([1 / len(columns), 0.4, 1.0], (len(a), 1))
+            differs[np.arange(len(a)), rng.choice(columns, len(a))] = True
+            for i in columns:  # categories differ for sure
+                if isinstance(self.space.held[i], CategoricalDomain):
+                    other[:, i] = _another(self.space.codes(i), a[:, i], rng)
+            pairs.append(self._inside(a, np.where(differs, other, a)))
+            counts.append(len(pairs[-1][0]))
+        a, b = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        uniform, sliced = counts
+        return a, b, f"{uniform:,} pairs drawn uniformly from the domain, {sliced:,} from equal slices of every column"
+
+    def _mixed(self) -> tuple[FloatArray, FloatArray]:
+        """Pairs put together from the values of several people."""
+        rows, n = self.space.rows, _MIXED
+        a = np.column_stack([rows[self.rng.integers(len(rows), size=n), i] for i in range(rows.shape[1])])
+        b = a.copy()
+        for column in self.exchanged:
+            b[:, column] = rows[self.rng.integers(len(rows), size=n), column]
+        return self._inside(a, b)
+
+    def _inside(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+        fine = self.space.holds(a) & self.space.holds(b)
+        return a[fine], b[fine]
+
+    def _climb(self, a: FloatArray, b: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """The best pair that is found from some pairs; the first of them, if nothing is better.
+
+        From all of them at once: each step changes one column of one or both people.
+        """
         inside = self.space.keeps_rules(a) & self.space.keeps_rules(b)
         a, b = a[inside].copy(), b[inside].copy()
         if not len(a):
@@ -132,74 +186,8 @@ def drawn_people(space: InputSpace, rng: np.random.Generator, n: int, *, stratif
     return rows
 
 
-def drawn_pairs(
-    space: InputSpace, columns: Sequence[int], rng: np.random.Generator, n: int
-) -> tuple[FloatArray, FloatArray, str]:
-    """Pairs from all over the domain who differ in some columns, half uniform and half stratified; and counts."""
-    pairs, counts = [], []
-    for stratified in (False, True):
-        a, other = (drawn_people(space, rng, n // 2, stratified=each) for each in (stratified, False))
-        differs = np.zeros(a.shape, dtype=bool)
-        differs[:, columns] = rng.random((len(a), len(columns))) < rng.choice([1 / len(columns), 0.4, 1.0], (len(a), 1))
-        differs[np.arange(len(a)), rng.choice(columns, len(a))] = True
-        for i in columns:  # categories differ for sure
-            if isinstance(space.held[i], CategoricalDomain):
-                other[:, i] = _another(space.codes(i), a[:, i], rng)
-        b = np.where(differs, other, a)
-        fine = space.holds(a) & space.holds(b)
-        pairs.append((a[fine], b[fine]))
-        counts.append(int(fine.sum()))
-    a, b = (np.concatenate(part) for part in zip(*pairs, strict=True))
-    uniform, sliced = counts
-    told = f"{uniform:,} pairs drawn uniformly from the domain, {sliced:,} from equal slices of every column"
-    return a, b, told
-
-
 def _another(codes: FloatArray, own: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Another of the codes for everybody, a blank among them; the same where there is only one."""
     same = (own[:, None] == codes) | (np.isnan(own)[:, None] & np.isnan(codes))
     steps = rng.integers(1, len(codes), len(own)) if len(codes) > 1 else 0
     return np.asarray(codes[(same.argmax(axis=1) + steps) % len(codes)])
-
-
-def worst_pair(
-    space: InputSpace,
-    columns: Sequence[int],
-    objective: Objective,
-    starts: tuple[FloatArray, FloatArray],
-    n_kept: int,
-    n_queries: int,
-    rng: np.random.Generator,
-) -> tuple[float, FloatArray, FloatArray, str]:
-    """The worst pair of the domain that is found, its value, and what was searched; -inf if the domain is empty.
-
-    It climbs from `starts`, from the `n_kept` worst of the pairs that are drawn from all over the domain, and from
-    people put together from several.
-    """
-    n_drawn = int(_DRAWN * n_queries)
-    a, b, searched = drawn_pairs(space, columns, rng, n_drawn)
-    drawn = worst_of(objective, a, b, n_kept)
-    mixed = random_pairs(space, columns, rng, _MIXED)
-    search = CoordinateAscent(space, list(columns), objective, n_queries - n_drawn, rng)
-    value, p, q = search.run(*(np.concatenate(side) for side in zip(starts, drawn, mixed, strict=True)))
-    return value, p, q, f"{searched}, and {n_queries - n_drawn - search.n_queries:,} by climbing from the worst"
-
-
-def worst_of(objective: Objective, a: FloatArray, b: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """The `n` pairs with the largest values, the largest first."""
-    parts = [objective(a[i : i + _BATCH], b[i : i + _BATCH]) for i in range(0, len(a), _BATCH)]
-    values = np.concatenate([np.empty(0), *parts])
-    order = np.argsort(-values, kind="stable")[:n]
-    return a[order], b[order]
-
-
-def random_pairs(
-    space: InputSpace, columns: Sequence[int], rng: np.random.Generator, n: int
-) -> tuple[FloatArray, FloatArray]:
-    """Pairs put together from the values of several people, different in some columns."""
-    a = np.column_stack([space.rows[rng.integers(len(space.rows), size=n), i] for i in range(space.rows.shape[1])])
-    b = a.copy()
-    for column in columns:
-        b[:, column] = space.rows[rng.integers(len(space.rows), size=n), column]
-    fine = space.holds(a) & space.holds(b)
-    return a[fine], b[fine]

@@ -19,8 +19,8 @@ from likewise._typing import FloatArray
 from likewise._validation import BOOL, check_count, check_output_range, check_positive, counted, short_repr
 from likewise.ask import is_plain_function
 from likewise.auditing.audit import check_tolerance
-from likewise.auditing.coordinate_ascent import worst_pair
-from likewise.auditing.excess import Excess, proof_pairs, smallest_excess
+from likewise.auditing.coordinate_ascent import PairSearch
+from likewise.auditing.excess import Excess, Proved, proof_pairs, smallest_excess
 from likewise.auditing.exchange import Exchange, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError, UnprovableError
 from likewise.kernel.proof import Proof, against
@@ -37,7 +37,7 @@ _SHOWN_AFTER = 0.2  # seconds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Effect:
+class Effect(Proved):
     """How much columns can matter.
 
     Differences are total variations of class probabilities, or absolute differences of numbers (as shares of the output
@@ -117,16 +117,6 @@ class Effect:
     def __post_init__(self) -> None:
         if against(self.proof, self.found) is not self.proof:
             raise UnprovableError(f"Two people are {self.found:g} apart, which is more than what is proven.")
-
-    @property
-    def proven(self) -> float | None:
-        """No two such people of the domain differ by more. None if there is no proof."""
-        return self.proof.proven
-
-    @property
-    def how(self) -> str:
-        """How it was proven, or why it was not."""
-        return self.proof.how
 
     @property
     def meets(self) -> bool:
@@ -371,7 +361,7 @@ def _worst(
     i = int(values.argmax())
     if len(a) and proof.proven is not None and proof.proven - values[i] <= limits.tolerance:
         return float(values[i]), a[i], b[i], ""
-    found = worst_pair(space, columns, space.differences, (a, b), _STARTS, n_queries, rng)
+    found = PairSearch(space, columns, space.differences, n_queries, rng).worst_pair((a, b), _STARTS)
     if not len(found[1]):
         raise InvalidInputError("domain must not be empty; no row within it was found. Check its ranges and rules.")
     return found

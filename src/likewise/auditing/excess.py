@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.auditing.coordinate_ascent import worst_pair
+from likewise.auditing.coordinate_ascent import PairSearch
 from likewise.auditing.exchange import shown_pair
 from likewise.kernel.proof import Proof, against
 from likewise.metrics.base import Metric
@@ -19,8 +19,24 @@ from likewise.verification.upper_bound import prove_excess
 _DRAWN = 24  # of the pairs drawn from the domain, from which a search starts
 
 
+class Proved:
+    """What a proof says, as of its result."""
+
+    proof: Proof
+
+    @property
+    def proven(self) -> float | None:
+        """No two such people of the domain exceed it; None if there is no proof."""
+        return self.proof.proven
+
+    @property
+    def how(self) -> str:
+        """How it was proven, or why it was not."""
+        return self.proof.how
+
+
 @dataclass(frozen=True, eq=False)
-class Excess:
+class Excess(Proved):
     """The smallest e with ``TV <= D + e`` for all people of a domain, between two numbers.
 
     Attributes
@@ -32,6 +48,8 @@ class Excess:
     difference, distance : float
         Of the pair; 0 if there is none.
     proof : Proof
+    proven : float or None
+        ``TV <= D + proven`` for all people of the domain.
     searched : str
         What was searched for the worst pair, with counts.
     """
@@ -42,16 +60,6 @@ class Excess:
     distance: float
     proof: Proof
     searched: str
-
-    @property
-    def proven(self) -> float | None:
-        """``TV <= D + proven`` for all people of the domain; None if there is no proof."""
-        return self.proof.proven
-
-    @property
-    def how(self) -> str:
-        """How it was proven, or why it was not."""
-        return self.proof.how
 
 
 def smallest_excess(
@@ -67,8 +75,8 @@ def smallest_excess(
         return space.differences(a, b) - distance(a, b)
 
     proof = prove_excess(space, bound, limits)
-    a, b = proof_pairs(space, proof)
-    value, p, q, searched = worst_pair(space, everything, objective, (a, b), _DRAWN, n_queries, rng)
+    search = PairSearch(space, everything, objective, n_queries, rng)
+    value, p, q, searched = search.worst_pair(proof_pairs(space, proof), _DRAWN)
     if not value > 0:
         return Excess(0.0, None, 0.0, 0.0, proof, searched)
     found = float(objective(p[None], q[None])[0])

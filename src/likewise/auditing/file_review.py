@@ -180,9 +180,8 @@ def review_files(
         raise InvalidInputError(f"threshold must come with a metric; got {float(threshold):g} alone.")
     if n_comparators is not None:
         n_comparators = check_count("n_comparators", n_comparators)
-    limits = _Limits.of(frame, better or {})
     metric = None if metric is None else check_metric(metric)
-    search = _Search(metric, X, limits, np.inf if threshold is None else float(threshold))
+    search = _Search(frame, better or {}, metric, X, np.inf if threshold is None else float(threshold))
     found = search.comparators(denied, granted, n_comparators)
     order = np.lexsort((denied, found.distances[:, 0], -found.counts))
     order = order[found.counts[order] > 0]
@@ -211,7 +210,7 @@ def review_files(
         better=dict(better or {}),
         decisions=both,
         recognised=approved is None,
-        blanks=_blanks(limits.blank, granted, both, counts),
+        blanks=_blanks(search.blank, granted, both, counts),
         groups=tally,
     )
 
@@ -284,46 +283,6 @@ def _blanks(blank: Mapping[Any, BoolArray], granted: Any, both: tuple[Any, Any],
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Limits:
-    """What a comparator must not exceed: numbers, of which less is no better; and codes that must be equal.
-
-    Whether a number is blank is one of the codes, so that two blanks compare, and a blank and a value do not.
-    """
-
-    numbers: FloatArray
-    codes: FloatArray
-    blank: dict[Any, BoolArray]
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, better: Mapping[Any, str]) -> _Limits:
-        numbers, codes, absent = [], [], dict[Any, BoolArray]()
-        for name, direction in better.items():
-            if name not in frame or not isinstance(direction, str) or direction not in _DIRECTIONS:
-                raise InvalidInputError(
-                    f"better must map columns of X, {short_repr(list(frame))}, to one of {_DIRECTIONS}; got "
-                    f"{short_repr(direction)} for {name!r}."
-                )
-            column = frame[name]
-            absent[name] = column.isna().to_numpy()
-            if direction == "same":
-                codes.append(pd.factorize(column, use_na_sentinel=False)[0].astype(np.float64))
-                continue
-            if not is_numeric(column):
-                raise InvalidInputError(f"{name!r} must hold numbers to be higher or lower. Use 'same' for categories.")
-            values: FloatArray = np.where(absent[name], 0.0, column.to_numpy(np.float64, na_value=np.nan))
-            numbers.append(values if direction == "higher" else -values)
-            if absent[name].any():
-                codes.append(absent[name].astype(np.float64))
-        both = [np.column_stack([np.empty((len(frame), 0)), *parts]) for parts in (numbers, codes)]
-        return cls(both[0], both[1], absent)
-
-    def no_better(self, a: Any, b: Any) -> BoolArray:
-        """Whether b are no better than a, shape (n_a, n_b)."""
-        lower = (self.numbers[b][None] <= self.numbers[a][:, None]).all(axis=2)
-        return np.asarray(lower & (self.codes[b][None] == self.codes[a][:, None]).all(axis=2))
-
-
 class _Found(NamedTuple):
     """Comparators of each denied person: how many, the closest as positions among the approved, and their distances."""
 
@@ -333,14 +292,39 @@ class _Found(NamedTuple):
 
 
 class _Search:
-    """Approved people who are close to denied ones and no better, among any of both."""
+    """Approved people who are close to denied ones and no better, among any of both.
 
-    def __init__(self, metric: Metric | None, X: Any, limits: _Limits, threshold: float) -> None:
-        self.limits, self.threshold = limits, threshold
-        self.metric: BoundMetric | None = None
-        self.people: People | None = None
-        if metric is not None:
-            self.metric, self.people = metric.read(X)
+    A comparator must not exceed the `numbers`, of which less is no better, and must have the same `codes`. Whether a
+    number is `blank` is one of the codes, so that two blanks compare, and a blank and a value do not.
+    """
+
+    def __init__(
+        self, frame: pd.DataFrame, better: Mapping[Any, str], metric: Metric | None, X: Any, threshold: float
+    ) -> None:
+        numbers, codes, self.blank = [], [], dict[Any, BoolArray]()
+        for name, direction in better.items():
+            if name not in frame or not isinstance(direction, str) or direction not in _DIRECTIONS:
+                raise InvalidInputError(
+                    f"better must map columns of X, {short_repr(list(frame))}, to one of {_DIRECTIONS}; got "
+                    f"{short_repr(direction)} for {name!r}."
+                )
+            column = frame[name]
+            absent = self.blank[name] = column.isna().to_numpy()
+            if direction == "same":
+                codes.append(pd.factorize(column, use_na_sentinel=False)[0].astype(np.float64))
+                continue
+            if not is_numeric(column):
+                raise InvalidInputError(f"{name!r} must hold numbers to be higher or lower. Use 'same' for categories.")
+            values: FloatArray = np.where(absent, 0.0, column.to_numpy(np.float64, na_value=np.nan))
+            numbers.append(values if direction == "higher" else -values)
+            if absent.any():
+                codes.append(absent.astype(np.float64))
+        none = np.empty((len(frame), 0))
+        self.numbers, self.codes = (np.column_stack([none, *parts]) for parts in (numbers, codes))
+        self.metric: BoundMetric | None
+        self.people: People | None
+        self.metric, self.people = (None, None) if metric is None else metric.read(X)
+        self.threshold = threshold
 
     def comparators(self, denied: Any, granted: Any, n: int | None) -> _Found:
         """How many there are, and the `n` closest (None: the closest)."""
@@ -351,14 +335,14 @@ class _Search:
         has_boxes = self.metric is None or splits_of(self.metric) is not None
         if len(denied) * len(granted) <= _AT_ONCE or not has_boxes:
             return self._every_pair(denied, granted, n)
-        points, kinds, scales, p = np.empty((len(self.limits.numbers), 0)), np.empty(0, np.int8), np.empty(0), 1.0
+        points, kinds, scales, p = np.empty((len(self.numbers), 0)), np.empty(0, np.int8), np.empty(0), 1.0
         if self.people is not None and self.metric is not None:
             held = Points.among(self.people, np.array(self.people.missing(), dtype=np.int64), self.metric)
             scales, p = held.scales, self.metric.p
             used = np.flatnonzero(scales > 0)
             used = used[np.argsort(held.kinds[used] == CODE, kind="stable")]
             points, kinds, scales = held.X[:, used], held.kinds[used], scales[used]
-        everybody = Qualifications(np.ascontiguousarray(points), self.limits.numbers, self.limits.codes)
+        everybody = Qualifications(np.ascontiguousarray(points), self.numbers, self.codes)
         sides = everybody.take(denied), everybody.take(granted)
         return _Found(*find_comparators(*sides, kinds, scales, p, self.threshold, n))
 
@@ -407,7 +391,8 @@ class _Search:
         size = max(1, _AT_ONCE // max(1, len(granted)))
         for start in range(0, len(denied), size):
             block = denied[start : start + size]
-            fine = self.limits.no_better(block, granted)
+            fine = (self.numbers[granted][None] <= self.numbers[block][:, None]).all(axis=2)
+            fine &= (self.codes[granted][None] == self.codes[block][:, None]).all(axis=2)
             distances = np.zeros(fine.shape)
             if self.metric is not None and self.people is not None:
                 distances = self.metric.cross(self.people.take(block), self.people.take(granted))

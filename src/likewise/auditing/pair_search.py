@@ -95,9 +95,7 @@ class PairEvaluator:
 
     def candidates(self, n: int) -> FloatArray:
         """The worst pairs since the last call, half by share, half by excess; shape (n, 2, n_columns)."""
-        by_share = sorted(self._candidates, key=lambda kept: -kept[0])[: max(1, n // 2)]
-        by_excess = sorted(self._candidates, key=lambda kept: -kept[1])[: max(1, n // 2)]
-        pairs = np.stack([rows for _, _, rows in [*by_share, *by_excess]])
+        pairs = np.stack([rows for _, _, rows in self._best(max(1, n // 2))])
         self._candidates = []
         return pairs[np.arange(n) % len(pairs)]
 
@@ -146,8 +144,11 @@ class PairEvaluator:
             for i in np.argsort(-values, kind="stable")[:_KEPT_PER_BATCH]:
                 self._candidates.append((float(share[i]), float(excess[i]), pairs[i].copy()))
         if len(self._candidates) > 8 * _KEPT:
-            best = {id(x): x for key in (0, 1) for x in sorted(self._candidates, key=lambda x: -x[key])[:_KEPT]}
-            self._candidates = list(best.values())
+            self._candidates = list({id(kept): kept for kept in self._best(_KEPT)}.values())
+
+    def _best(self, n: int) -> list[tuple[float, float, FloatArray]]:
+        """The `n` candidates with the largest shares, and those with the largest excesses."""
+        return [kept for key in (0, 1) for kept in sorted(self._candidates, key=lambda each: -each[key])[:n]]
 
 
 _SMALLEST_GROUP, _LARGEST_GROUP = 8, 64  # members of a group

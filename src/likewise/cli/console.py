@@ -73,6 +73,13 @@ groups = click.option(
     callback=lambda _context, _option, given: _groups(given),
     help="Categories of a column that are near to each other, such as job=clerk,teacher; once per group.",
 )
+rises = click.option(
+    "--rises",
+    multiple=True,
+    help="Column of numbers with which the probability of the favourable class, or the predicted number, may only "
+    "rise; may be given several times.",
+)
+falls = click.option("--falls", multiple=True, help="The same for one with which it may only fall.")
 special = click.option(
     "--special",
     multiple=True,

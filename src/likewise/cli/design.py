@@ -51,6 +51,9 @@ DEFAULT_CHOICE = {"keep": 0.95}
     default=0.0,
     help="Share of the people to keep apart: later commands find them again, and measure costs on them.",
 )
+@options.orders
+@options.rises
+@options.falls
 @click.option("--exact", is_flag=True, help="Keep weights as they were found, not in round numbers.")
 @click.option("--report", "with_report", is_flag=True, help="Write a page on the scorecard too: --out, but .html.")
 @options.writes(default="metric.toml")
@@ -67,6 +70,9 @@ def design(
     points: int,
     folds: int,
     holdout: float,
+    orders: dict[str, list[str]],
+    rises: tuple[str, ...],
+    falls: tuple[str, ...],
     exact: bool,
     with_report: bool,
     to: Destination,
@@ -97,6 +103,7 @@ def design(
     from likewise.cli.report import write_report
     from likewise.cli.seen_people import Unseen, check_apart, kept_apart, origin_of
     from likewise.cli.table_io import hinted, named
+    from likewise.cli.training import directions
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import unused_path
 
@@ -111,8 +118,10 @@ def design(
         need("jinja2", "A report")  # before the design, which takes longest
         replace(to, out=page).check(source.table, out)
     before = Replaced.at(out)
-    data = source.load(echo)
-    shapes = GivenShapes.of(None if before.file is None else before.file.metric, data.X, {})
+    data = source.load(echo, orders=orders)
+    others = data.X.drop(columns=[*orders])
+    shapes = GivenShapes.of(None if before.file is None else before.file.metric, others, {})
+    shapes = replace(shapes, order={**shapes.order, **orders})
     X = source.described(echo, data.X, shapes, (*protected, *before.protected))
     data = replace(data, X=X)
     kept = [name for name in before.protected if name in X.columns]
@@ -122,6 +131,7 @@ def design(
     seen = replace(data, X=X[~unseen], y=data.y[~unseen])
     hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)
     source.note_telling(echo, seen, hidden, out)
+    favourable = source.favourable_of(echo, data, before.file)
     frontier = design_metric(
         source.without_codes(seen.X),
         seen.y,
@@ -130,6 +140,7 @@ def design(
         categorical=categorical_columns(X),
         groups=shapes.groups,
         distances=shapes.distances,
+        monotone=directions(rises, falls, seen.y, favourable, classify=data.is_classification),
         task=data.task,
         n_points=points,
         cv=folds,
@@ -148,8 +159,9 @@ def design(
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
     file = designed_file(frontier, point, units, asked + source.codes_said, data.output_range, choice=choice)
     made: dict[str, Any] = {"n_points": points, "cv": folds, **choice}
+    made |= {"rises": list(rises) or None, "falls": list(falls) or None}
     file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout, **made))
-    file = replace(file, favourable=source.favourable_of(echo, data, before.file))
+    file = replace(file, favourable=favourable)
     if not exact:
         file = in_round_numbers(echo, file, seen)
     write_made(echo, file, out, before.words)

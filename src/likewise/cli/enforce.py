@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,8 @@ _MIN_GAIN = 1e-6  # in training loss; less is not worth a line
     show_default=True,
     help="Share of the people to measure on, unless design kept some apart.",
 )
+@options.rises
+@options.falls
 @options.writes(default="model.skops")
 @click.option("--seed", type=int, default=None, help="For repeatable runs; by default the seed is secret.")
 @options.cluster
@@ -89,6 +92,8 @@ def enforce(
     decide: bool,
     band: Band,
     holdout: float,
+    rises: Sequence[str],
+    falls: Sequence[str],
     to: Destination,
     seed: int | None,
     cluster: str | None,
@@ -102,6 +107,9 @@ def enforce(
 
     With --method additive, a directory of Parquet files is read in partitions, so it need not fit into memory; with
     --cluster, other machines do the work. Nobody is held out then.
+
+    Columns that the metric was designed to rise or fall with do so in an additive model, unless --rises or --falls say
+    others.
 
     With --decide, the model is a ThresholdDecision, for likewise decide.
 
@@ -118,6 +126,7 @@ def enforce(
     from likewise.cli.training import (
         build_estimator,
         build_unconstrained,
+        directions,
         fit_and_measure,
         inner_model,
         is_no_better_than_constant,
@@ -125,6 +134,7 @@ def enforce(
     )
     from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import save_model, unused_path
+    from likewise.metric_file import read_metric_file
 
     out = to.path
     to.check(source.table, source.metric_file)
@@ -136,6 +146,8 @@ def enforce(
     if decide != (band.threshold is not None) or decide != (band.width is not None):
         raise InvalidInputError("--decide, --threshold and --width go together.")
     if in_partitions(source.table, cluster):
+        if rises or falls:
+            raise InvalidInputError("--rises and --falls are for tables that fit into memory. Leave them out.")
         if decide:
             raise InvalidInputError(
                 "--decide is for tables that fit into memory. Enforce the metric scaled by the width (likewise metric "
@@ -169,6 +181,16 @@ def enforce(
         defaults = {"noise": "auto", "vote": "hard", "epsilon": 0.01, "delta": 1e-3, "n_draws": "auto", "augment": 0}
         smoothing = defaults | smoothing | {"verbose": not echo.as_json}
         estimator = build_estimator(method, data, strict, model, seed=seed, smoothing=smoothing)
+    if "monotone" in estimator.get_params(deep=False):
+        if not rises and not falls:
+            made = read_metric_file(source.metric_file).made_with
+            rises, falls = ([name for name in made.get(way, ()) if name in data.X] for way in ("rises", "falls"))
+        signs = directions(rises, falls, data.y, favourable, classify=data.is_classification)
+        estimator.set_params(monotone=signs or None)
+    elif rises or falls:
+        raise InvalidInputError(
+            "--rises and --falls are for additive models. Leave them out, or give --method additive."
+        )
     if decide:
         limits: Any = {"threshold": band.threshold, "width": band.width}
         estimator = ThresholdDecision(estimator, **limits, favourable=the_favourable(favourable, np.unique(data.y)))

@@ -258,7 +258,9 @@ def _echo_ranges(echo: Output, revealed: Revealed, scale: float, limits: tuple[f
     for name in ("estimate", "low", "high", "least", "cost_of_0"):
         table[name] = [float(f"{weight:.3g}") for weight in scale * table[name]]
     echo("\nWeights that explain these people equally well, within 1%:")
-    echo.table(table.drop(columns=["row_a", "row_b"]), "ranges")
+    shown = table[["column", "kind", "estimate", "low", "high", "status"]]
+    written = shown[["estimate", "low", "high"]].map("{:g}".format)
+    echo.table(table.drop(columns=["row_a", "row_b"]), "ranges", shown.assign(**written))
     for status, meaning in _MEANINGS.items():
         chosen = table[(table["status"] == status) & (table["kind"] == "weight")]
         if len(chosen):

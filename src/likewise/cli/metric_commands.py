@@ -112,8 +112,9 @@ def show(echo: Output, metric_file: Path) -> None:
             kept_apart=file.kept_apart,
             rows=file.rows,
         )
-    echo(f"p = {file.metric.p:g}. Scaled by {file.scaled_by:g} since.", p=file.metric.p, scaled_by=file.scaled_by)
-    echo.facts["as_written"] = file.as_written
+    if file.scaled_by != 1:
+        echo(f"Scaled by {file.scaled_by:g} since.")
+    echo.facts |= {"p": file.metric.p, "scaled_by": file.scaled_by, "as_written": file.as_written}
     echo.finish()
 
 

@@ -16,7 +16,7 @@ from likewise.auditing.coverage import measure_coverage
 from likewise.cli.console import Output, echo_coverage
 from likewise.io import unused_path
 from likewise.metric_edits import metric_at, read_comments
-from likewise.metric_file import CATEGORY_SECTIONS, MetricComments, MetricFile, format_metric
+from likewise.metric_file import CATEGORY_SECTIONS, MetricComments, MetricFile, as_rate, format_metric
 from likewise.metrics.table import TableMetric
 
 _MOST_STEPS = 20  # between the smallest and the largest value of a column that is counted in steps
@@ -95,10 +95,13 @@ def echo_changes(echo: Output, before: Path, after: Path) -> None:
 
 
 def echo_weights(echo: Output, file: MetricFile) -> None:
-    """Print the weights and what they mean."""
+    """Print what the weights mean; they themselves are in the file."""
     table, meanings = file.metric.describe(), file.meanings()
     table["one point"] = [meanings[name] for name in table["column"]]
-    echo.table(table, "metric", table[["column", "weight", "one point"]])
+    rates = [
+        as_rate(worth) if weight else worth for weight, worth in zip(table["weight"], table["one point"], strict=True)
+    ]
+    echo.table(table, "metric", table[["column"]].assign(weight=rates))
 
 
 def echo_distances(echo: Output, file: MetricFile, X: pd.DataFrame) -> None:

@@ -67,7 +67,7 @@ class MadeAgain:
 
     def __call__(self, X: pd.DataFrame, y: npt.NDArray[Any]) -> TableMetric:
         """The metric of these people, made as the file says; all weights are 0 where none can be made."""
-        from likewise.cli.training import reveal_model
+        from likewise.cli.training import directions, reveal_model
         from likewise.design.frontier import design_metric
 
         file, made = self.file, {**self.file.made_with}
@@ -79,6 +79,7 @@ class MadeAgain:
         try:
             if kind is None:
                 choice = {name: made.pop(name) for name in _CHOICE if name in made}
+                rises, falls = ([name for name in made.pop(way, []) if name in X] for way in ("rises", "falls"))
                 frontier = design_metric(
                     people,
                     y,
@@ -86,6 +87,7 @@ class MadeAgain:
                     categorical=[name for name in old.categorical if name in X.columns],
                     groups=shapes.groups,
                     distances=shapes.distances,
+                    monotone=directions(rises, falls, y, file.favourable, classify=file.output_range is None),
                     output_range=file.output_range,
                     task="classification" if file.output_range is None else "regression",
                     references=False,

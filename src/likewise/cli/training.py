@@ -160,6 +160,24 @@ def set_to_zero(metric: TableMetric, columns: Sequence[str]) -> TableMetric:
     return metric.reweighted(dict.fromkeys(columns, 0.0))
 
 
+def directions(
+    rises: Sequence[str], falls: Sequence[str], y: npt.NDArray[Any], favourable: Any, *, classify: bool
+) -> dict[str, int]:
+    """`monotone` of an estimator, from columns with which the favourable probability, or the number, rises or falls."""
+    both = [name for name in rises if name in falls]
+    if both:
+        raise InvalidInputError(f"--rises and --falls must name different columns; both name {both[0]!r}.")
+    signs = dict.fromkeys(rises, 1) | dict.fromkeys(falls, -1)
+    if not signs or not classify:
+        return signs
+    classes = [str(label) for label in np.unique(y)]
+    if str(favourable) not in classes:
+        raise InvalidInputError(
+            "--rises and --falls are of the favourable class, which is not known: give --favourable."
+        )
+    return signs if str(favourable) == classes[-1] else {name: -sign for name, sign in signs.items()}
+
+
 def inner_model(data: Dataset, name: str) -> Any:
     """The model to project or smooth: an unfitted one of a kind, or a fitted one from a file, frozen."""
     if name in MODELS:

@@ -125,6 +125,13 @@ class ThresholdScorer(WrappedScorer):
         return chances[:, ::-1] if self.column == 0 and not self.has_grades else chances
 
 
+def _are_labels(given: Any) -> bool:
+    labels = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(labels, list | tuple):
+        return False
+    return len({str(label) for label in labels if isinstance(label, str | Real | np.generic)}) == len(labels)
+
+
 class ThresholdDecision(WrapsClassifier):
     """Decisions by a threshold, with a guarantee: the cut-off is drawn from a band, once per round.
 
@@ -175,7 +182,10 @@ class ThresholdDecision(WrapsClassifier):
     'exact'
     """
 
-    rules: ClassVar[dict[str, Rule]] = {"width": positive(below=1.0) | Rule("1", lambda width: is_label(width, 1.0))}
+    rules: ClassVar[dict[str, Rule]] = {
+        "width": positive(below=1.0) | Rule("1", lambda width: is_label(width, 1.0)),
+        "grades": NONE | Rule("a list of labels that differ, lowest first", _are_labels),
+    }
 
     scorer_: ThresholdScorer
 
@@ -273,8 +283,7 @@ class ThresholdDecision(WrapsClassifier):
                 f"threshold must be increasing, with at least width ({self.width:g}) between neighbours, so that bands "
                 f"do not overlap; got {short_repr(self.threshold)}. Use a smaller width."
             )
-        grades = _check_grades(self.grades)
-        if len(grades or "12") != len(thresholds) + 1:
+        if (2 if self.grades is None else len(self.grades)) != len(thresholds) + 1:
             raise InvalidInputError(
                 f"grades must name {len(thresholds) + 1} grades for {len(thresholds)} thresholds, lowest first; got "
                 f"{short_repr(self.grades)}."
@@ -342,23 +351,6 @@ class ThresholdDecision(WrapsClassifier):
                 "sure_distance": self.scorer_.distance_to_band(people),
             }
         )
-
-
-def _check_grades(grades: Any) -> list[str] | None:
-    """Names of the grades."""
-    if grades is None:
-        return None
-    labels = (
-        np.atleast_1d(np.asarray(grades, dtype=object)).tolist()
-        if isinstance(grades, list | tuple | np.ndarray)
-        else [None]
-    )
-    if not labels or not all(isinstance(label, str | Real | np.generic) for label in labels):
-        raise InvalidInputError(f"grades must be a list of labels, lowest first; got {short_repr(grades)}.")
-    names = [str(label) for label in labels]
-    if len(set(names)) < len(names):
-        raise InvalidInputError(f"grades must differ from each other; got {short_repr(grades)}.")
-    return names
 
 
 def _check_two(classes: npt.NDArray[Any]) -> None:

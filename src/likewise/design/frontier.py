@@ -357,6 +357,7 @@ def design_metric(
     categorical: Sequence[Any] | None = None,
     groups: Mapping[Any, Any] | None = None,
     distances: Mapping[Any, Any] | None = None,
+    monotone: Mapping[Any, int] | None = None,
     task: Literal["auto", "classification", "regression"] = "auto",
     sample_weight: Any = None,
     n_points: int = 10,
@@ -393,6 +394,8 @@ def design_metric(
         with one weight per step.
     groups, distances : mapping from column of categories, optional
         Which categories are near, as in `TableMetric`; the weight of the two furthest apart is designed.
+    monotone : mapping from column to -1 or +1, optional
+        Columns with which the score may only fall or rise, as for `AdditiveClassifier`.
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" takes continuous outcomes, and any with an `output_range`, as regression.
     sample_weight : array-like of shape (n_samples,), optional
@@ -439,22 +442,23 @@ def design_metric(
     hidden = check_names("protected", protected, names)
     bounds = read_bounds(names, people.encoder.is_number, hidden, fixed, lower, upper)
     shapes = {"groups": groups, "distances": distances}
-    model = _estimator(widest_metric(people, bounds, hidden, shapes), y, task, output_range, max_knots, n_jobs)
+    model = _estimator(widest_metric(people, bounds, hidden, shapes), y, task, output_range)
+    model.set_params(max_knots=max_knots, monotone=monotone, n_jobs=n_jobs)
     problem = DesignProblem.read(model, people, y, sample_weight, bounds, cv)
     return _path(problem, n_points, cv, hidden, references=bool(references), verbose=bool(verbose))
 
 
-def _estimator(metric: Metric, y: Any, task: str, output_range: Any, max_knots: int, n_jobs: int | None) -> Any:
+def _estimator(metric: Metric, y: Any, task: str, output_range: Any) -> Any:
     """The estimator whose metric is designed."""
     if task == "auto":
         regression = output_range is not None or type_of_target(check_outcomes(y, numeric=False)) == "continuous"
         task = "regression" if regression else "classification"
     if task == "regression":
         (NONE | LIMITS).check("output_range", output_range)
-        return AdditiveRegressor(metric, output_range=output_range, max_knots=max_knots, n_jobs=n_jobs)
+        return AdditiveRegressor(metric, output_range=output_range)
     if output_range is not None:
         raise InvalidInputError("output_range must be None for classification: probabilities have the range (0, 1).")
-    return AdditiveClassifier(metric, max_knots=max_knots, n_jobs=n_jobs)
+    return AdditiveClassifier(metric)
 
 
 def _mixture(a: Metric, b: Metric, share: float) -> Metric:

@@ -2,6 +2,7 @@
 
     minimise over x and w     loss(x) + roughness(x) + price * sum_i c_i w_i
     subject to                |rise of f_i over a gap d| <= u w_i d,   |f_i - f_i(missing)| <= u m_i,
+                              rise of f_i >= 0 (or <= 0) where f_i is monotone,
                               |g_c(a) - g_c(b)| <= u w_c d_c(a, b),   lower <= w <= upper
 
 with u the unit of the link, ``d_c`` the share of the weight between two categories (1 without groups or distances),
@@ -28,6 +29,7 @@ from likewise.kernel.metric import BoundMetric
 
 _MAX_STEPS = 100
 _RARE = 0.02  # least mean distance due to the blanks of a column at a weight of 1
+_GENTLE = 1e-3  # share of its weight that a monotone shape uses at the start, so that its blank can be near all of it
 _ROUGH = 1e-3  # error of a step, relative to the gain of the step before it
 
 
@@ -243,6 +245,7 @@ class JointProblem:
             if np.isfinite(high):
                 lines.add([at], [1.0], high)
             inside[at] = min(low + 0.1, (low + high) / 2) if np.isfinite(high) else low + 0.1
+            sign = 0 if blank else layout.signs.get(part.column, 0)
             for k in range(n_functions):
                 first = k * layout.n_variables + int(layout.starts[j])
                 if blank:
@@ -256,6 +259,9 @@ class JointProblem:
                     if reach:
                         lines.add([first + variable, at], [1 / reach, -1 / cost], 0.0)
                         lines.add([first + variable, at], [-1 / reach, -1 / cost], 0.0)
+                    if reach and sign:
+                        lines.add([first + variable], [-sign / reach], 0.0)
+                        inside[first + variable] = sign * _GENTLE * reach * inside[at] / cost / part.n_slots
                 for a, b, share in layout.near_categories(part):
                     for way in (1.0, -1.0):
                         lines.add([first + a, first + b, at], [way, -way, -unit * share / cost], 0.0)

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,6 @@ class WeightSpace:
         Names of the people: the index of a table, or row numbers from 0.
     names, kinds : tuple
         Column of each weight, and "numeric", "categorical" or "missing".
-    sizes : ndarray
-        Mean of each feature over pairs of people, by which programs are scaled.
-    means : ndarray
-        The same, without the least size that keeps programs well scaled.
-    upper : ndarray
-        1 for mismatch and missing weights, else infinity.
     start : ndarray or None
         Weights to stay close to.
     start_metric : Metric or None
@@ -60,9 +55,6 @@ class WeightSpace:
     labels: tuple[Any, ...]
     names: tuple[Any, ...]
     kinds: tuple[str, ...]
-    sizes: FloatArray
-    means: FloatArray
-    upper: FloatArray
     start: FloatArray | None
     start_metric: Metric | None
     start_weights: BoundMetric | None
@@ -89,15 +81,31 @@ class WeightSpace:
         if not held:
             raise InvalidInputError("X must have a column in which people differ, with a positive weight in start.")
         names, kinds, values = zip(*held, strict=True)
-        means = _mean_features(people, names, kinds, given)
-        upper = np.where([kind == "numeric" for kind in kinds], np.inf, 1.0)
-        sizes = np.maximum(means, np.where(np.isinf(upper), 1e-12 * means.max(), _MIN_SIZE))
         weights = None if given is None else np.array(values, dtype=np.float64)
         labels = tuple(X.index) if isinstance(X, pd.DataFrame) else tuple(range(len(people)))
-        return cls(people, labels, names, kinds, sizes, means, upper, weights, start, given)
+        return cls(people, labels, names, kinds, weights, start, given)
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def upper(self) -> FloatArray:
+        """Limits of the weights: 1 for those of categories and blanks."""
+        return np.where(np.array(self.kinds) == "numeric", np.inf, 1.0)
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Mean of each feature over some pairs of people, with everybody in at least two of them."""
+        rng, n = np.random.default_rng(0), len(self.people)
+        order = rng.permutation(n)
+        shifts = np.unique(rng.integers(1, n, size=_ROUNDS))
+        return np.asarray(np.mean([self.features(order, np.roll(order, s)).mean(axis=0) for s in shifts], axis=0))
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """The same, with a least size that keeps programs well scaled."""
+        least = np.where(np.isinf(self.upper), 1e-12 * self.means.max(), _MIN_SIZE)
+        return np.maximum(self.means, least)
 
     @property
     def unit(self) -> FloatArray:
@@ -106,7 +114,17 @@ class WeightSpace:
 
     def features(self, a: IntArray, b: IntArray) -> FloatArray:
         """Of pairs of people, by position: gaps of numbers, shares of categories, and 1 where one number is missing."""
-        return _features(self.people, self.names, self.kinds, self.start_weights, a, b)
+        at, given = {name: i for i, name in enumerate(self.people.encoder.names)}, self.start_weights
+        out = np.empty((len(a), len(self)))
+        for k, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
+            x, y = self.people.rows[a, at[name]], self.people.rows[b, at[name]]
+            if kind == "numeric":
+                out[:, k] = np.nan_to_num(np.abs(x - y))
+            elif kind == "categorical":
+                out[:, k] = x != y if given is None else given.category_gaps(at[name], x, y)
+            else:
+                out[:, k] = np.isnan(x) != np.isnan(y)
+        return out
 
     def metric(self, weights: FloatArray) -> Metric:
         """The metric with these weights; other columns have weight 0."""
@@ -128,36 +146,6 @@ class WeightSpace:
         kept = {"zero_reasons": reasons, **{part: getattr(start, part) for part in _KEPT}}
         kept = {part: {n: each for n, each in of.items() if n in encoder.names} for part, of in kept.items()}
         return TableMetric(numeric, categorical, missing=missing, **kept)
-
-
-def _features(
-    people: People,
-    names: Sequence[Any],
-    kinds: Sequence[str],
-    given: BoundMetric | None,
-    a: IntArray,
-    b: IntArray,
-) -> FloatArray:
-    at = {name: i for i, name in enumerate(people.encoder.names)}
-    out = np.empty((len(a), len(names)))
-    for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-        x, y = people.rows[a, at[name]], people.rows[b, at[name]]
-        if kind == "numeric":
-            out[:, k] = np.nan_to_num(np.abs(x - y))
-        elif kind == "categorical":
-            out[:, k] = x != y if given is None else given.category_gaps(at[name], x, y)
-        else:
-            out[:, k] = np.isnan(x) != np.isnan(y)
-    return out
-
-
-def _mean_features(people: People, names: Sequence[Any], kinds: Sequence[str], given: BoundMetric | None) -> FloatArray:
-    """Mean features over some pairs of people, with everybody in at least two of them."""
-    rng, n = np.random.default_rng(0), len(people)
-    order = rng.permutation(n)
-    shifts = np.unique(rng.integers(1, n, size=_ROUNDS))
-    each = [_features(people, names, kinds, given, order, np.roll(order, s)).mean(axis=0) for s in shifts]
-    return np.asarray(np.mean(each, axis=0))
 
 
 def _read_within(start: Metric, X: Any) -> tuple[People, Any]:

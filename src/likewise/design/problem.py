@@ -19,7 +19,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, checking, short_repr
 from likewise.additive.binning import bin_columns, knots_for
 from likewise.additive.design_matrix import Layout
-from likewise.additive.fit import effective_n_samples
+from likewise.additive.fit import check_monotone, effective_n_samples
 from likewise.additive.objective import Objective
 from likewise.additive.solver import choose_penalties
 from likewise.design.joint import Costs, JointProblem, WeightBounds, Weights
@@ -31,7 +31,7 @@ from likewise.metrics.base import Metric
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes
-from likewise.reveal.linear import least_missing_weight
+from likewise.reveal.linear import ends_of, least_missing_weight
 
 _MAX_VARIABLES = 1000  # of one quadratic program
 _KNOTS_EACH, _MIN_KNOTS = 8, 16  # for each variable that the data determine, and in a column
@@ -75,11 +75,12 @@ class DesignProblem:
         # would teach the other.
         folds = (row_hashes(people.rows.T) % np.uint64(n_folds)).astype(np.int64)
         n_effective = effective_n_samples(len(people), None if weights is None else counts)
+        signs = check_monotone(model.monotone, columns)
         knots, unit = knots_for(n_effective, model.max_knots), LINKS[model.link_name].unit
 
         def objective_with(knots: int | IntArray) -> Objective:
             parts = bin_columns(people.rows, shares, columns, knots, model.n_jobs)
-            layout = Layout(parts, columns, unit, {})
+            layout = Layout(parts, columns, unit, signs)
             return Objective(layout, loss, shares, np.zeros(len(parts)), n_effective, n_jobs=model.n_jobs)
 
         objective = objective_with(knots)
@@ -140,8 +141,7 @@ class DesignProblem:
         rows, bounds = self.people.rows, self.joint.bounds
         gaps = bool(np.isnan(rows).any())
         for i, number in enumerate(self.people.encoder.is_number):
-            there = rows[~np.isnan(rows[:, i]), i] if number else np.array([0.0, 1.0])
-            ends = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
+            ends = (ends_of(rows[:, i]) or (0.0, 0.0)) if number else (0.0, 1.0)
             if columns[i] * (ends[1] - ends[0]) < _UNSEEN:
                 columns[i] = 0.0
             columns[i] = np.clip(columns[i], bounds.lower[i], bounds.upper[i])

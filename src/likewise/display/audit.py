@@ -49,7 +49,9 @@ class AuditDisplay(ResultDisplay[Audit]):
         above = random["difference"] > random["distance"] + result.tolerance
         colours = np.where(above, RED, GREY)
         label = f"{len(random):,} random pairs"
-        ax.scatter(random["distance"], random["difference"], s=7, c=colours, alpha=0.55, lw=0, label=label)
+        ax.scatter(
+            random["distance"], random["difference"], s=np.where(above, 14, 7), c=colours, alpha=0.55, lw=0, label=label
+        )
         if len(worst):
             look = {"s": 22, "color": RED, "edgecolor": "white", "lw": 0.5, "zorder": 3}
             label = f"the worst {len(worst):,} violations"

@@ -14,13 +14,6 @@ Result = TypeVar("Result")
 BLUE, ORANGE, RED, GREY, INK = "#2f6fa7", "#d98a2b", "#c0392b", "#8a8f98", "#2b2f36"
 
 
-def axes(ax: Any, size: tuple[float, float]) -> Any:
-    """`ax`, or the axes of a new figure."""
-    if ax is not None:
-        return ax
-    return need("matplotlib.pyplot", "A plot").subplots(figsize=size, layout="constrained")[1]
-
-
 def label(ax: Any, text: str, point: tuple[Any, Any], offset: tuple[float, float], **style: Any) -> None:
     """Text at an offset from a point, in points."""
     ax.annotate(text, point, xytext=offset, textcoords="offset points", **{"fontsize": 9, **style})
@@ -39,20 +32,35 @@ def patch(colour: str, words: str) -> Any:
     return Patch(color=colour, label=words)
 
 
-def tidy(ax: Any) -> None:
-    """Hide the top and right spines, and mute the others."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(GREY)
-    ax.tick_params(colors=INK, labelsize=9)
-
-
-class ResultDisplay(ABC, Generic[Result]):
-    """A plot of the result of one function; subclasses draw it."""
+class Display(ABC):
+    """A plot; subclasses draw it."""
 
     ax_: Any
     figure_: Any
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw on `ax`, or on a new figure."""
+        if ax is None:
+            subplots = need("matplotlib.pyplot", "A plot").subplots
+            ax = subplots(figsize=self._figure_size(), layout="constrained")[1]
+        self._draw(ax)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+        for side in ("left", "bottom"):
+            ax.spines[side].set_color(GREY)
+        ax.tick_params(colors=INK, labelsize=9)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 6.8, 4.2
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> None: ...
+
+
+class ResultDisplay(Display, Generic[Result]):
+    """A plot of the result of one function."""
 
     def __init__(self, result: Result) -> None:
         self.result = result
@@ -62,17 +70,3 @@ class ResultDisplay(ABC, Generic[Result]):
         if not isinstance(result, kind):
             raise InvalidTypeError(f"result must be what {function} returned; got {type(result).__name__}.")
         return cls(result).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw on `ax`, or on a new figure."""
-        ax = axes(ax, self._figure_size())
-        self._draw(ax)
-        tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    def _figure_size(self) -> tuple[float, float]:
-        return 6.8, 4.2
-
-    @abstractmethod
-    def _draw(self, ax: Any) -> None: ...

@@ -17,7 +17,7 @@ import pandas as pd
 
 from likewise._subsample import fixed_sample, random_pairs
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.audit import N_SAMPLED, Audit, Searched, check_limits
+from likewise.auditing.audit import N_SAMPLED, Audit, as_audit, check_limits
 from likewise.distributed.buckets import (
     SAMPLE_PER_BUCKET,
     BoxedBucket,
@@ -109,10 +109,13 @@ def audit(
     sampled = points.people.rows
     differences = unit * np.abs(outputs[a] / unit - outputs[b] / unit).sum(axis=1)
     sample_of_pairs = pd.DataFrame({"difference": differences, "distance": bound.distances(sampled[a], sampled[b])})
-    n_distinct = sum(summary.n_rows for summary in boxes.summaries)
-    return Searched(result, tolerance, dict(zip(above, counts, strict=True)), sample_of_pairs, n, n_distinct).audit(
-        metric, model_outputs, places.reshape(-1, 2), result.pairs, favourable
-    )
+    others: dict[str, Any] = {
+        "tolerance": tolerance,
+        "n_above": dict(zip(above, counts, strict=True)),
+        "sample": sample_of_pairs,
+    }
+    others |= {"metric": metric, "n_distinct": sum(summary.n_rows for summary in boxes.summaries)}
+    return as_audit(result, n, model_outputs, places.reshape(-1, 2), result.pairs, favourable, **others)
 
 
 def _box(n_columns: int, unit: float, parameters: SearchParameters, table: pd.DataFrame) -> BoxedBucket | None:

@@ -58,17 +58,7 @@ _PAIRS_PER_ROUND = 256  # pairs of buckets that are gathered before checking whe
 
 
 class DaskPeople(DistinctPeople):
-    """Distinct people in buckets that workers keep.
-
-    Attributes
-    ----------
-    largest_gap : float
-        Largest difference of outputs between equal people, in the rows `equal_rows`.
-    n_rows : int
-        Rows of the table.
-    template : Points
-        Rows with the range of every column.
-    """
+    """Distinct people in buckets that workers keep."""
 
     def __init__(self, partitions: Partitions, encoder: RowEncoder, buckets: list[Any], unit: float) -> None:
         self.partitions, self.encoder, self.unit, self.n_rows = partitions, encoder, unit, len(partitions)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from likewise import _onnx
 from likewise._fit_validation import TrainingData, seed_from
@@ -113,17 +115,13 @@ class _Lipschitz(ConstrainedEstimator):
         _onnx.write(model, path)
         return model
 
-    def _fit_network(
-        self,
-        data: TrainingData,
-        targets: FloatArray,
-        metric: BoundMetric,
-        *,
-        loss: LossFunction,
-        link: str,
-        n_outputs: int = 1,
-        output_range: tuple[float, float] | None = None,
-    ) -> LipschitzScorer:
+    @abstractmethod
+    def _problem(self, y: npt.NDArray[Any]) -> tuple[FloatArray, LossFunction, str, int]:
+        """Targets, loss, name of the link, and number of scores."""
+
+    def learn(self, data: TrainingData, metric: BoundMetric) -> LipschitzScorer:
+        """Train the network, scale it into the metric, and compute the guarantee from its weights."""
+        targets, loss, link, n_outputs = self._problem(data.y)
         metric.refuse_tables("a network")
         used = np.flatnonzero(metric.matters)
         samples = WeightedSamples.from_data(data.people.rows[:, used], targets, data.weights)
@@ -131,7 +129,7 @@ class _Lipschitz(ConstrainedEstimator):
         rng, n_steps = np.random.default_rng(seed_from(self.random_state)), int(self.n_steps)
         with progress_bar("Training", n_steps, show=bool(self.verbose)) as advance:
             layers = enforce_slope(train(samples, inputs, widths, loss, n_steps=n_steps, rng=rng, advance=advance))
-        return LipschitzScorer(layers, link, output_range)
+        return LipschitzScorer(layers, link, getattr(self, "output_range_", None))
 
 
 class LipschitzClassifier(_Lipschitz, ConstrainedClassifier):
@@ -209,17 +207,15 @@ class LipschitzClassifier(_Lipschitz, ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def learn(self, data: TrainingData, metric: BoundMetric) -> LipschitzScorer:
-        """Train the network, scale it into the metric, and compute the guarantee from its weights."""
+    def _problem(self, y: npt.NDArray[Any]) -> tuple[FloatArray, LossFunction, str, int]:
         if self.link == "clip" and self.loss == "log":
             raise InvalidInputError("loss must be 'hinge' for link='clip', which reaches 0; got 'log'.")
         n_classes = len(self.classes_)
         if n_classes > 2 and self.link != "logistic":
             raise InvalidInputError(f"link must be 'logistic' for more than two classes; got {self.link!r}.")
-        link = self.link if n_classes == 2 else "softmax"
-        codes = np.searchsorted(self.classes_, data.y).astype(np.float64)
-        loss, n_outputs = classification_loss(self.loss, link), 1 if n_classes == 2 else n_classes
-        return self._fit_network(data, codes, metric, loss=loss, link=link, n_outputs=n_outputs)
+        link, n_outputs = (self.link, 1) if n_classes == 2 else ("softmax", n_classes)
+        codes = np.searchsorted(self.classes_, y).astype(np.float64)
+        return codes, classification_loss(self.loss, link), link, n_outputs
 
 
 class LipschitzRegressor(_Lipschitz, ConstrainedRegressor):
@@ -273,8 +269,5 @@ class LipschitzRegressor(_Lipschitz, ConstrainedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def learn(self, data: TrainingData, metric: BoundMetric) -> LipschitzScorer:
-        """Train the network, scale it into the metric, and compute the guarantee from its weights."""
-        limits = self.output_range_
-        targets = to_unit_range(data.y, limits)
-        return self._fit_network(data, targets, metric, loss=squared_loss, link="clip", output_range=limits)
+    def _problem(self, y: npt.NDArray[Any]) -> tuple[FloatArray, LossFunction, str, int]:
+        return to_unit_range(y, self.output_range_), squared_loss, "clip", 1

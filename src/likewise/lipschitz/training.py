@@ -37,38 +37,25 @@ def classification_loss(loss: str, link: str) -> LossFunction:
     torch = import_torch()
     unit, margin = LINKS[link].unit, _MARGINS[link]
 
-    def softmax_log(z: Any, y: Any) -> Any:
-        return torch.nn.functional.cross_entropy(unit * z, y.long(), reduction="none")
-
-    def softmax_hinge(z: Any, y: Any) -> Any:
+    def lead(z: Any, y: Any) -> Any:
+        """By how much the own class is ahead, with the slope of one score."""
+        if link != "softmax":
+            return (2 * y - 1) * z[:, 0]
         own = torch.nn.functional.one_hot(y.long(), z.shape[1]).bool()
-        others = z.masked_fill(own, -math.inf).amax(dim=1)
-        # Half the difference of two scores has the slope of one score.
-        return torch.relu(margin - (z[own] - others) / 2)
+        return (z[own] - z.masked_fill(own, -math.inf).amax(dim=1)) / 2
 
-    def logistic_log(z: Any, y: Any) -> Any:
-        return torch.nn.functional.softplus(-unit * _signed(z, y))
-
-    def probit_log(z: Any, y: Any) -> Any:
-        return -torch.special.log_ndtr(unit * _signed(z, y))
-
-    def hinge(z: Any, y: Any) -> Any:
-        return torch.relu(margin - _signed(z, y))
-
-    if link == "softmax":
-        return softmax_log if loss == "log" else softmax_hinge
     if loss == "hinge":
-        return hinge
-    return logistic_log if link == "logistic" else probit_log
+        return lambda z, y: torch.relu(margin - lead(z, y))
+    return {
+        "softmax": lambda z, y: torch.nn.functional.cross_entropy(unit * z, y.long(), reduction="none"),
+        "logistic": lambda z, y: torch.nn.functional.softplus(-unit * lead(z, y)),
+        "probit": lambda z, y: -torch.special.log_ndtr(unit * lead(z, y)),
+    }[link]
 
 
 def squared_loss(z: Any, y: Any) -> Any:
     """Squared error, for targets scaled to [0, 1]."""
     return (z[:, 0] + 0.5 - y) ** 2
-
-
-def _signed(z: Any, y: Any) -> Any:
-    return (2 * y - 1) * z[:, 0]
 
 
 class Parameters:

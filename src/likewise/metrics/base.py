@@ -16,7 +16,7 @@ import pandas as pd
 from likewise._fit_validation import read_training_array
 from likewise._html import grid, panel, words
 from likewise._typing import FloatArray
-from likewise._validation import short_repr
+from likewise._validation import Rule
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.schema import ArrayEncoder, Encoder, People, labels_of
@@ -33,6 +33,8 @@ class Metric(ABC):
     ----------
     p : float
         Exponent over the numeric columns.
+    feature_names : tuple, or None
+        Names of the columns by their position, of metrics of arrays.
     weighs_columns : bool
         Whether the distance is a sum over columns; False for a function of whole people.
     assumption : str
@@ -44,6 +46,7 @@ class Metric(ABC):
     """
 
     p: float
+    feature_names: tuple[Any, ...] | None = None
     weighs_columns: bool = True
     assumption: str = ""
     zero_reasons: Mapping[Any, str] = MappingProxyType({})
@@ -52,7 +55,7 @@ class Metric(ABC):
     @property
     def columns(self) -> list[Any]:
         """Names of the columns, if the metric names them; else empty."""
-        return []
+        return list(self.feature_names or ())
 
     @property
     def hidden(self) -> list[Any]:
@@ -107,6 +110,12 @@ class Metric(ABC):
             raise InvalidInputError(f"{type(self).__name__} has no parameter {unknown[0]!r}. It has {list(params)}.")
         return type(self)(**{**params, **changes})
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.get_params()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
     def __sklearn_clone__(self) -> Self:
         return self  # immutable
 
@@ -153,9 +162,9 @@ class Metric(ABC):
         """Exchange rates: per column, its weight and the difference worth one percentage point."""
 
     @property
-    @abstractmethod
     def obeys_triangle(self) -> bool:
-        """Whether ``D(x, z) <= D(x, y) + D(y, z)`` for all people."""
+        """Whether ``D(x, z) <= D(x, y) + D(y, z)`` for all people; of a function this is assumed (`check_axioms`)."""
+        return True
 
     def _repr_html_(self) -> str:
         table = self.describe()
@@ -234,11 +243,15 @@ def first_labels(people: tuple[Any, ...], n_columns: int) -> tuple[Any, ...] | N
     return found if found is None or len(found) == n_columns else None
 
 
+METRIC = Rule(
+    "a Metric, such as WeightedLp or TableMetric",
+    lambda value: isinstance(value, Metric),
+    "Wrap a custom distance function in FunctionMetric.",
+    InvalidTypeError,
+)
+
+
 def check_metric(metric: Any) -> Metric:
     """Return `metric` if it is one."""
-    if not isinstance(metric, Metric):
-        raise InvalidTypeError(
-            f"metric must be a Metric, such as WeightedLp or TableMetric; got {type(metric).__name__} "
-            f"({short_repr(metric)}). Wrap a custom distance function in FunctionMetric."
-        )
-    return metric
+    METRIC.check("metric", metric)
+    return metric  # type: ignore[no-any-return]

@@ -106,21 +106,11 @@ class FunctionMetric(Metric):
         }
 
     @property
-    def columns(self) -> list[Any]:
-        """The feature names, if there are any."""
-        return list(self.feature_names or ())
-
-    @property
     def input_tags(self) -> dict[str, bool]:
         """A table may hold whatever the function takes."""
         if not self.takes_tables:
             return {}
         return {"two_d_array": False, "allow_nan": True, "categorical": True, "string": True}
-
-    @property
-    def obeys_triangle(self) -> bool:
-        """Assumed; `check_axioms` tests it."""
-        return True
 
     def encoder(self, *people: Any) -> Encoder:
         """Rows of numbers as they are; in a table, columns that are not numeric are categorical."""

@@ -161,7 +161,6 @@ class MahalanobisMetric(Metric):
     """
 
     components: FloatArray
-    feature_names: tuple[Any, ...] | None
 
     def __init__(self, components: npt.ArrayLike, p: float = 2, *, feature_names: Sequence[Any] | None = None) -> None:
         self.p = check_exponent(p)
@@ -294,16 +293,6 @@ class MahalanobisMetric(Metric):
         """Number of features."""
         return int(self.components.shape[1])
 
-    @property
-    def columns(self) -> list[Any]:
-        """The feature names, if there are any."""
-        return list(self.feature_names or ())
-
-    @property
-    def obeys_triangle(self) -> bool:
-        """True: it is a norm of a linear function of the difference."""
-        return True
-
     @cached_property
     def _map(self) -> tuple[FloatArray, FloatArray, int]:
         """An invertible matrix whose first rows give the distance, its inverse, and the number of these rows."""
@@ -419,9 +408,3 @@ class MahalanobisMetric(Metric):
 
     def __repr__(self) -> str:
         return f"MahalanobisMetric({self._map_in_words}, p={self.p:g})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.get_params()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]

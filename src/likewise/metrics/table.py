@@ -217,11 +217,7 @@ class TableMetric(Metric):
         *,
         missing: Literal["refuse", "category"] | Mapping[Any, float] = "refuse",
         special: Mapping[Any, Mapping[float, float]] | None = None,
-        units: Mapping[Any, str] | None = None,
-        order: Mapping[Any, Sequence[Any]] | None = None,
-        groups: Mapping[Any, Any] | None = None,
-        distances: Mapping[Any, Any] | None = None,
-        zero_reasons: Mapping[Any, str] | None = None,
+        **options: Any,
     ) -> TableMetric:
         """A metric stated in odds: by which share a difference in one column may change them.
 
@@ -234,8 +230,11 @@ class TableMetric(Metric):
             ``{"balance": (0.05, 1000)}`` lets 1,000 units change the odds by 5%; without an amount, one unit.
         categorical : mapping from column to share
             By which any two different values may change the odds, or the two furthest apart by `groups` or `distances`.
-        missing, special, units, order, groups, distances, zero_reasons
-            As for `TableMetric`; `missing` and `special` in shares of odds as well. One step of an `order` is a unit.
+        missing, special
+            As for `TableMetric`, in shares of odds as well.
+        **options
+            `units`, `order`, `groups`, `distances` and `zero_reasons`, as for `TableMetric`. One step of an `order` is
+            a unit.
 
         Examples
         --------
@@ -251,27 +250,16 @@ class TableMetric(Metric):
         mismatch = {n: _share_of_odds(change, n) for n, change in _mapping("categorical", categorical).items()}
         if not isinstance(missing, str):
             missing = {n: _share_of_odds(change, n) for n, change in _mapping("missing", missing).items()}
-        shapes: dict[str, Any] = {"order": order, "groups": groups, "distances": distances}
-        shapes["special"] = {
-            name: {code: _share_of_odds(change, name) for code, change in _mapping(name, codes).items()}
-            for name, codes in _mapping("special", special).items()
+        codes = {
+            name: {code: _share_of_odds(change, name) for code, change in _mapping(name, given).items()}
+            for name, given in _mapping("special", special).items()
         }
-        return cls(weights, mismatch, missing=missing, units=units, zero_reasons=zero_reasons, **shapes)
+        return cls(weights, mismatch, missing=missing, special=codes, **options)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Weights, p, blanks, special codes, units, the order, groups and distances of categories, and reasons of 0."""
-        return {
-            "numeric": dict(self.numeric),
-            "categorical": dict(self.categorical),
-            "p": self.p,
-            "missing": dict(self.missing) or "refuse",
-            "special": {name: dict(codes) for name, codes in self.special.items()},
-            "units": dict(self.units),
-            "order": {name: list(listed) for name, listed in self.order.items()},
-            "groups": dict(self.groups),
-            "distances": dict(self.distances),
-            "zero_reasons": dict(self.zero_reasons),
-        }
+        params = {name: _plain(value) for name, value in super().get_params().items()}
+        return params | {"missing": params["missing"] or "refuse"}
 
     @property
     def input_tags(self) -> dict[str, bool]:
@@ -480,12 +468,6 @@ class TableMetric(Metric):
         notes = super().notes() + (f" Between a number and a missing one: {absent}." if absent else "")
         return notes + (f" Between a number and a special code: {special}." if special else "")
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.get_params()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-
     @property
     def _absent(self) -> dict[Any, float]:
         """Weights of missing numbers that count."""
@@ -589,6 +571,13 @@ def _upper_triangle(given: Any, shape: CategoryDistances) -> dict[Any, dict[Any,
         return float(rows[a][b] if b in rows.get(a, {}) else rows[b][a])
 
     return {a: {b: of(a, b) for b in names[i + 1 :]} for i, a in enumerate(names[:-1])}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter in types that can be written: immutable mappings as dictionaries, tuples as lists."""
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _share_of_odds(change: Any, column: Any) -> float:

@@ -58,7 +58,6 @@ class WeightedLp(Metric):
 
     weights: FloatArray
     scales: FloatArray
-    feature_names: tuple[Any, ...] | None
 
     def __init__(
         self,
@@ -84,11 +83,6 @@ class WeightedLp(Metric):
         return len(self.weights)
 
     @property
-    def columns(self) -> list[Any]:
-        """The feature names, if there are any."""
-        return list(self.feature_names or ())
-
-    @property
     def by_column(self) -> dict[Any, float]:
         """Weights by name; without names, those of feature 0, feature 1 and so on."""
         return dict(zip(self.encoder().names, self.weights.tolist(), strict=True))
@@ -98,11 +92,6 @@ class WeightedLp(Metric):
     ) -> WeightedLp:
         """The same with other weights; there are no blanks, and no reasons are kept."""
         return self.with_params(weights=list({**self.by_column, **weights}.values()))
-
-    @property
-    def obeys_triangle(self) -> bool:
-        """True for every p >= 1."""
-        return True
 
     def encoder(self, *people: Any) -> ArrayEncoder:
         """Rows of numbers, one column per weight."""

@@ -132,7 +132,7 @@ class Gathered(NamedTuple):
 def gather_blocks(
     blocks: Callable[[], Blocks], n_people: int, tolerance: float, max_pairs: int, n_worst: int
 ) -> Gathered:
-    """Gather pairs with ``difference - distance > tolerance`` from blocks, which may be gone through twice."""
+    """As `likewise.pairs.gather.gather`, from blocks of every pair, which may be gone through twice."""
     parts, size, n_worst = [NO_PAIRS], 0, min(max_pairs, n_worst)
     for first, differences, distances in blocks():
         rows, others = np.nonzero(differences - distances > tolerance)

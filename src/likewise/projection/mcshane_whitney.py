@@ -80,9 +80,7 @@ class Envelope(Frozen, ABC):
 
 def make_envelope(metric: BoundMetric, anchors: People) -> Envelope:
     """The fastest envelope for a metric."""
-    if not metric.has_parts:
-        return FunctionEnvelope(metric, anchors)
-    return ScanEnvelope(metric, anchors.rows) if splits_of(metric) is None else BoxEnvelope.of(metric, anchors)
+    return ScanEnvelope(metric, anchors) if splits_of(metric) is None else BoxEnvelope.of(metric, anchors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,12 +207,18 @@ def box_ranges(X: FloatArray, caps: FloatArray, scales: FloatArray, *tree: IntAr
     return low, high, np.where(some, 0.5, 1.0) * reach
 
 
-class _ScannedEnvelope(Envelope):
-    """Envelope from the distances to all anchors."""
+@dataclass(frozen=True, eq=False)
+class ScanEnvelope(Envelope):
+    """Envelope from the distances to all anchors: by a function, or of categories that are no sum of mismatches.
 
-    @abstractmethod
-    def _distances(self, people: People) -> Iterator[FloatArray]:
-        """For each person, the distances to all anchors."""
+    Attributes
+    ----------
+    metric : BoundMetric
+    anchors : People
+    """
+
+    metric: BoundMetric
+    anchors: People
 
     def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``."""
@@ -225,41 +229,16 @@ class _ScannedEnvelope(Envelope):
         distances = list(self._distances(anchors))
         return lambda values: _scan(distances, values, values, values)
 
-
-@dataclass(frozen=True, eq=False)
-class ScanEnvelope(_ScannedEnvelope):
-    """Envelope under tables of distances between categories that are no sum of mismatches: a scan of all anchors.
-
-    Attributes
-    ----------
-    metric : BoundMetric
-    rows : ndarray of shape (n_anchors, n_columns)
-    """
-
-    metric: BoundMetric
-    rows: FloatArray
-
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
-        """Numeric columns of positive weight."""
-        return ((int(i), self.rows[:, i]) for i in np.flatnonzero(self.metric.is_number & self.metric.matters))
+        """Numeric columns of positive weight; all of them under a function, whose weights are not known."""
+        used = self.metric.is_number & self.metric.matters if self.metric.has_parts else self.metric.is_number
+        return ((int(i), self.anchors.rows[:, i]) for i in np.flatnonzero(used))
 
     def _distances(self, people: People) -> Iterator[FloatArray]:
-        most = caps(self.metric)
-        return (self.metric.distances(row, self.rows, most) for row in people.rows)
-
-
-@dataclass(frozen=True, eq=False)
-class FunctionEnvelope(_ScannedEnvelope):
-    """Envelope under a `FunctionMetric`: a scan of all anchors."""
-
-    metric: BoundMetric
-    anchors: People
-
-    def numbers(self) -> Iterator[tuple[int, FloatArray]]:
-        """All numeric columns: the weights of a function are not known."""
-        return ((int(i), self.anchors.rows[:, i]) for i in np.flatnonzero(self.anchors.encoder.is_number))
-
-    def _distances(self, people: People) -> Iterator[FloatArray]:
+        """For each person, the distances to all anchors."""
+        if self.metric.has_parts:
+            most = caps(self.metric)
+            return (self.metric.distances(row, self.anchors.rows, most) for row in people.rows)
         # Person by person: a function may round differently for another number of rows.
         return (self.metric.between(people.take([i]), self.anchors) for i in range(len(people)))
 

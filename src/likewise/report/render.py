@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from likewise import __version__
 from likewise._optional import need
@@ -18,7 +17,6 @@ from likewise.report.view import for_browser, prepare
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 SCRIPTS = ("metric.js", "weights.js", "compare.js")
 
@@ -50,6 +48,7 @@ def render(data: ReportData) -> str:
     (False, True)
     """
     environment = _environment()
+    from jinja2.utils import htmlsafe_json_dumps
     from markupsafe import Markup  # comes with jinja2
 
     view = prepare(data)
@@ -61,26 +60,10 @@ def render(data: ReportData) -> str:
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        embedded=embedded_json(for_browser(data, view)),
+        embedded=htmlsafe_json_dumps(for_browser(data, view), allow_nan=False, separators=(",", ":")),
         words=words,
         version=__version__,
     )
-
-
-def embedded_json(item: Any) -> Markup:
-    """JSON that cannot end or confuse the script element it stands in.
-
-    Examples
-    --------
-    >>> print(embedded_json("</script><!--"))
-    "\\u003c/script\\u003e\\u003c!--"
-    """
-    from markupsafe import Markup
-
-    text = json.dumps(item, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return Markup(text)
 
 
 @cache  # templates are compiled once

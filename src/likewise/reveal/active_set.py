@@ -62,12 +62,22 @@ class DistinctPeople(ABC):
         Weights that affect some distance: those of columns in which people differ.
     unit : float
         Of outputs, as in `ModelOutputs`.
+    template : Points
+        Rows with the range of every column.
+    n_rows : int
+        Rows of X.
+    largest_gap : float
+        Largest difference of outputs, in units, between equal people: those in the rows `equal_rows`.
     """
 
     n_people: int
     shapes: CategoryShapes
     varies: BoolArray
     unit: float
+    template: Points
+    n_rows: int
+    largest_gap: float
+    equal_rows: tuple[int, int]
 
     @abstractmethod
     def subsample(self, share: float) -> Subset:
@@ -86,12 +96,17 @@ class DistinctPeople(ABC):
 
 
 class PeopleInMemory(DistinctPeople):
-    """People in memory; `first` are the rows of the distinct ones."""
+    """People in memory; `everyone.rows` are the first rows of the distinct ones."""
 
-    def __init__(self, model_outputs: ModelOutputs, first: IntArray, shapes: CategoryShapes) -> None:
-        self.points, self.unit, self.shapes = model_outputs.points, model_outputs.unit, shapes
-        X = self.points.X[first]
-        self.everyone = Subset(shapes.with_blocks(X), model_outputs.outputs[first], first)
+    def __init__(self, model_outputs: ModelOutputs, shapes: CategoryShapes) -> None:
+        self.template, self.unit, self.shapes = model_outputs.points, model_outputs.unit, shapes
+        groups, outputs, self.n_rows = self.template.groups(), model_outputs.outputs, len(self.template)
+        first, own = groups.first, groups.first[groups.of_row]
+        gap = np.abs(outputs - outputs[own]).sum(axis=1)
+        worst = int(gap.argmax())
+        self.largest_gap, self.equal_rows = float(gap[worst]), (int(own[worst]), worst)
+        X = self.template.X[first]
+        self.everyone = Subset(shapes.with_blocks(X), outputs[first], first)
         self.n_people, self.varies = len(first), shapes.varies(X, varying(X))
         self.hashes = row_hashes(X.T)
 
@@ -105,7 +120,7 @@ class PeopleInMemory(DistinctPeople):
 
     def points_at(self, rows: IntArray) -> Points:
         """The people in some rows."""
-        return Points.among(self.points.people.take(rows), self.points.nullable)
+        return Points.among(self.template.people.take(rows), self.template.nullable)
 
 
 def varying(X: FloatArray) -> BoolArray:
@@ -124,24 +139,22 @@ def cuts_in_memory(
     """Pairs that violate a metric, among people in memory."""
     if len(people.X) < 2:
         return as_cuts(people, NO_PAIRS, shapes, complete=True)
-    outputs, kinds = shrunk(people.outputs), shapes.kinds
-    n, n_columns = people.X.shape
+    outputs, kinds, (n, n_columns) = shrunk(people.outputs), shapes.kinds, people.X.shape
     if not shapes.tables and should_compile("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
         from likewise.pairs.gather import gather
 
-        found = gather(
-            people.X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=max_pairs, n_worst=n_worst, kinds=kinds
-        )
-        return as_cuts(people, found.pairs, shapes, complete=found.complete)
-    plain = scales.copy()
-    plain[list(shapes.tables)] = 0.0
-    columns, answers = Columns(np.ascontiguousarray(people.X.T), kinds, plain, p), np.ascontiguousarray(outputs.T)
+        limits: Any = {"tolerance": TOLERANCE, "max_pairs": max_pairs, "n_worst": n_worst}
+        pairs, complete = gather(people.X, outputs, scales, p, kinds=kinds, **limits)
+    else:
+        plain = scales.copy()
+        plain[list(shapes.tables)] = 0.0
+        columns, answers = Columns(np.ascontiguousarray(people.X.T), kinds, plain, p), np.ascontiguousarray(outputs.T)
 
-    def blocks() -> Blocks:
-        return shapes.with_tables(blocks_after(columns, answers), people.X, scales)
+        def blocks() -> Blocks:
+            return shapes.with_tables(blocks_after(columns, answers), people.X, scales)
 
-    found = gather_blocks(blocks, n, TOLERANCE, max_pairs, n_worst)
-    return as_cuts(people, found.pairs, shapes, complete=found.complete)
+        pairs, complete = gather_blocks(blocks, n, TOLERANCE, max_pairs, n_worst)
+    return as_cuts(people, pairs, shapes, complete=complete)
 
 
 def shrunk(outputs: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import Points
 from likewise.reveal.active_set import DistinctPeople, PeopleInMemory
 from likewise.reveal.exchange import Exchanges, exchange_columns
-from likewise.reveal.linear import least_missing_weight
+from likewise.reveal.linear import ends_of, least_missing_weight
 from likewise.reveal.linear_program import MAX_ROUNDS, NO_PAIR, MinimalWeights
 from likewise.reveal.shapes import MOST_COMPARED, CategoryShapes, declared_shapes
 
@@ -274,6 +274,8 @@ def estimate_minimal_metric(
         )
     p = float(p)
     BOOL.check("exchange", exchange)
+    may_ask, exchanged, notes = exchange and predictions is None, None, []
+    people: DistinctPeople
     if is_partitioned(X):
         for parameter, given in (("order", order), ("groups", groups), ("distances", distances)):
             if given is not None:
@@ -283,49 +285,51 @@ def estimate_minimal_metric(
                 )
         from likewise.distributed.reveal import dask_people
 
-        on_workers = dask_people(model, X, columns, categorical, predictions, output_range)
-        _check_power(p, on_workers.template, None)
-        _check_distinct(on_workers, on_workers.unit * on_workers.largest_gap, on_workers.equal_rows, on_workers.n_rows)
-        notes = [_NOT_EXCHANGED] if exchange and predictions is None else []
-        return _estimate(on_workers, on_workers.template, p, upper, fixed, None, notes)
-    if columns is not None:
-        raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
-    read, declared, free = _read_shaped(X, categorical, order, groups, distances)
-    everyone = Points.of(read)
-    _check_power(p, everyone, declared)
-    shapes = CategoryShapes.of(declared, free, read.encoder, everyone.kinds)
-    model_outputs = ModelOutputs.of(model, X, everyone, predictions, output_range)
-    distinct = everyone.groups()
-    gap = model_outputs.differences(np.arange(len(everyone)), distinct.first[distinct.of_row])
-    worst = int(gap.argmax())
-    people = PeopleInMemory(model_outputs, distinct.first, shapes)
-    if shapes.tables and people.n_people > MOST_COMPARED:
+        people, declared = dask_people(model, X, columns, categorical, predictions, output_range), None
+        _check_people(people, p, declared)
+        notes = [_NOT_EXCHANGED] if may_ask else []
+    else:
+        if columns is not None:
+            raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
+        read, declared, free = _read_shaped(X, categorical, order, groups, distances)
+        everyone = Points.of(read)
+        shapes = CategoryShapes.of(declared, free, read.encoder, everyone.kinds)
+        people = PeopleInMemory(ModelOutputs.of(model, X, everyone, predictions, output_range), shapes)
+        _check_people(people, p, declared)
+        if may_ask:
+            held = {_position("fixed", key, everyone) for key in (fixed if isinstance(fixed, Mapping) else ())}
+            asked = [i for i in range(everyone.n_columns) if i not in held]
+            exchanged = exchange_columns(model, X, people, p, output_range, asked)
+            notes = exchanged.notes()
+    return _estimate(people, p, upper, fixed, exchanged, notes, declared)
+
+
+def _check_people(people: DistinctPeople, p: float, declared: TableMetric | None) -> None:
+    """Raise if there is no linear program, if all people are equal, or if equal people have other outputs."""
+    if people.shapes.tables and people.n_people > MOST_COMPARED:
         raise InvalidInputError(
             f"X must hold at most {MOST_COMPARED:,} distinct people for distances that are not nested groups, since "
             f"every pair is compared; got {people.n_people:,}. Pass a sample of them, or groups."
         )
-    _check_distinct(people, float(gap[worst]), (int(distinct.first[distinct.of_row[worst]]), worst), len(everyone))
-    exchanged = None
-    if exchange and predictions is None:
-        held = {_position("fixed", key, everyone) for key in (fixed if isinstance(fixed, Mapping) else ())}
-        asked = [i for i in range(everyone.n_columns) if i not in held]
-        exchanged = exchange_columns(model, X, model_outputs, distinct.first, p, output_range, shapes, asked)
-    notes = [] if exchanged is None else exchanged.notes()
-    return _estimate(people, everyone, p, upper, fixed, exchanged, notes, declared)
-
-
-def _check_power(p: float, points: Points, declared: TableMetric | None) -> None:
-    if p != 1 and ((points.kinds == CODE).any() or (declared is not None and declared.order)):
+    if p != 1 and ((people.template.kinds == CODE).any() or (declared is not None and declared.order)):
         raise InvalidInputError(
             f"p must be 1 for a table with categories, ordered or not, or missing numbers; got {p:g}. Their weights "
             "are added outside the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, the constraint "
             "of a pair is not linear in the weights, and there is no linear program to solve."
         )
+    if people.n_people < 2:
+        raise InvalidInputError(f"X must hold at least two distinct rows; all {people.n_rows} rows are equal.")
+    if people.largest_gap > 1e-9:  # rows of one batch may be rounded differently
+        one, other = people.equal_rows
+        raise InvalidInputError(
+            f"Equal people must have equal outputs, or no metric exists; rows {one} and {other} of X are equal and "
+            f"their outputs differ by {people.unit * people.largest_gap:.3g}. Use a deterministic model, or add "
+            "the feature that tells these people apart."
+        )
 
 
 def _estimate(
     people: DistinctPeople,
-    template: Points,
     p: float,
     upper: Any,
     fixed: Any,
@@ -333,7 +337,8 @@ def _estimate(
     said: list[str],
     declared: TableMetric | None = None,
 ) -> MetricEstimate:
-    """Solve for the weights; `template` has the columns and their ranges, and `declared` the shapes of categories."""
+    """Solve for the weights; `declared` has the shapes of categories."""
+    template = people.template
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
     low, high = _bounds(upper, fixed, template, people.shapes, people.unit**p)
     is_fixed = low == high
@@ -438,8 +443,7 @@ def _metric(
     own, missing, notes = weights[: points.n_columns].copy(), {}, {}
     absent = np.minimum(weights[points.n_columns : len(points.kinds)], 1.0).tolist()
     for i, forced in zip(points.nullable.tolist(), absent, strict=True):
-        held = points.X[~np.isnan(points.X[:, i]), i]  # empty for a column that is blank everywhere
-        name, ends = encoder.names[i], (float(held.min()), float(held.max())) if len(held) else (0.0, 0.0)
+        name, ends = encoder.names[i], ends_of(points.X[:, i]) or (0.0, 0.0)  # none if it is blank everywhere
         if own[i] == 0 and forced > 0:
             own[i] = BLANKS_ONLY
         # A weight of 0 may be raised later, and missing values may then need up to 1.
@@ -499,18 +503,6 @@ def _describe(
         }
     )
     return frame.sort_values(["difference", "row_a", "row_b"], ascending=[False, True, True], ignore_index=True)
-
-
-def _check_distinct(people: DistinctPeople, gap: float, rows: tuple[int, int], n_people: int) -> None:
-    """Raise if all people are equal, or if equal people (in `rows`) have outputs that differ by `gap`."""
-    if people.n_people < 2:
-        raise InvalidInputError(f"X must hold at least two distinct rows; all {n_people} rows are equal.")
-    if gap > 1e-9 * people.unit:  # rows of one batch may be rounded differently
-        raise InvalidInputError(
-            f"Equal people must have equal outputs, or no metric exists; rows {rows[0]} and {rows[1]} of X "
-            f"are equal and their outputs differ by {gap:.3g}. Use a deterministic model, or add "
-            "the feature that tells these people apart."
-        )
 
 
 def _bounds(

@@ -11,10 +11,9 @@ import numpy as np
 from likewise._typing import FloatArray, IntArray
 from likewise.ask import Ask
 from likewise.exceptions import InvalidInputError
-from likewise.pairs.model_outputs import ModelOutputs, asked_outputs
+from likewise.pairs.model_outputs import asked_outputs
 from likewise.pairs.points import Points, row_hashes
-from likewise.reveal.active_set import ROUNDING
-from likewise.reveal.shapes import CategoryShapes
+from likewise.reveal.active_set import ROUNDING, PeopleInMemory
 
 MAX_EXCHANGED = 2000
 """People whose values are exchanged."""
@@ -64,14 +63,7 @@ class Exchanges:
 
 
 def exchange_columns(
-    model: Any,
-    X: Any,
-    outputs: ModelOutputs,
-    first: IntArray,
-    p: float,
-    output_range: Any,
-    shapes: CategoryShapes,
-    columns: Iterable[int],
+    model: Any, X: Any, everybody: PeopleInMemory, p: float, output_range: Any, columns: Iterable[int]
 ) -> Exchanges:
     """Exchange each of some columns of people for values of others, and compare them with themselves.
 
@@ -80,7 +72,7 @@ def exchange_columns(
     least half a standard deviation away, since a jump of the model over a tiny gap would need a huge weight; and
     numbers for missing ones, if there are any.
     """
-    points = outputs.points
+    points, first, shapes, unit = everybody.template, everybody.everyone.rows, everybody.shapes, everybody.unit
     ask = Ask.of(model, X, points.people.encoder)
     hashes = np.broadcast_to(row_hashes(points.X[first].T), len(first))
     chosen = first[np.argsort(hashes, kind="stable")[:MAX_EXCHANGED]]
@@ -95,11 +87,11 @@ def exchange_columns(
         people, given = people[differs], given[differs]
         if not len(people):
             continue
-        needed = _differences(ask, i, people, given, output_range, outputs.unit) - ROUNDING
+        needed = _differences(ask, i, people, given, output_range, unit) - ROUNDING
         moved = points.X[people].copy()
         moved[:, points.column_of == i] = points.X[given][:, points.column_of == i]
         gaps = shapes.gaps(points.X[people], moved)
-        _check_covered(points, i, people, given, gaps, needed, outputs.unit)
+        _check_covered(points, i, people, given, gaps, needed, unit)
         for place in np.flatnonzero(gaps.any(axis=0)):
             gap = gaps[:, place]
             slopes = np.divide(needed, gap, out=np.zeros(len(gap)), where=(gap > 0) & (needed > 0))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._typing import FloatArray
 from likewise._validation import check_output_range, short_repr
 from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.inspection.additive_form import AdditiveForm, additive_form
@@ -28,6 +29,11 @@ def least_missing_weight(scale: float, low: float, high: float) -> float:
     ``2 m`` at most (`docs/theory.md` §13): m must be at least half of ``scale * (high - low)``; 1 is always enough.
     """
     return min(1.0, scale * (high - low) / 2)
+
+
+def ends_of(values: FloatArray) -> tuple[float, float] | None:
+    """Smallest and largest of some numbers; None if all are missing."""
+    return None if np.isnan(values).all() else (float(np.nanmin(values)), float(np.nanmax(values)))
 
 
 def minimal_metric(
@@ -249,8 +255,7 @@ def _ends(X: Any, name: str) -> tuple[float, float] | None:
     frame = as_frame(X)
     if name not in frame.columns:
         raise InvalidInputError(f"X must have the columns of the model; it has no {name!r}.")
-    values = NumericColumn.learn(frame[name]).encode(frame[name])
-    return None if np.isnan(values).all() else (float(np.nanmin(values)), float(np.nanmax(values)))
+    return ends_of(NumericColumn.learn(frame[name]).encode(frame[name]))
 
 
 def _width(regression: bool, output_range: Any) -> float:

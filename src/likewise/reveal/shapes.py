@@ -99,6 +99,11 @@ class CategoryShapes:
         return cls(kinds, tuple(found))
 
     @property
+    def _shares(self) -> list[tuple[int, int, FloatArray]]:
+        """Column, place and share in the distance of each weight of a shape."""
+        return [(each.column, *own) for each in self.columns for own in zip(each.places, each.shares, strict=True)]
+
+    @property
     def n_weights(self) -> int:
         """Weights of the linear program."""
         return len(self.point_kinds) + len(self.within)
@@ -143,29 +148,26 @@ class CategoryShapes:
         if not self.columns:
             return own
         found = np.column_stack([own, np.zeros((len(A), len(self.within)))])
-        for shape in self.columns:
-            a, b = _codes(A, shape.column), _codes(B, shape.column)
-            for place, share in zip(shape.places, shape.shares, strict=True):
-                found[:, place] = share[a, b]
+        for column, place, share in self._shares:
+            found[:, place] = share[_codes(A, column), _codes(B, column)]
         return found
 
     def mean_gaps(self, own: FloatArray, X: FloatArray) -> FloatArray:
         """Mean coefficient of each weight over all pairs; `own` are those of the columns of the points."""
         found = np.append(own[: len(self.point_kinds)], np.zeros(len(self.within)))
-        for shape in self.columns:
-            codes, count = np.unique(_codes(X, shape.column), return_counts=True)
-            for place, share in zip(shape.places, shape.shares, strict=True):
-                found[place] = count @ share[np.ix_(codes, codes)] @ count / (len(X) * (len(X) - 1))
+        for column, place, share in self._shares:
+            codes, count = np.unique(_codes(X, column), return_counts=True)
+            found[place] = count @ share[np.ix_(codes, codes)] @ count / (len(X) * (len(X) - 1))
         return found
 
     def varies(self, X: FloatArray, own: BoolArray) -> BoolArray:
         """Whether each weight has a non-zero coefficient for some pair; `own` for the columns of the points."""
         found = np.append(own[: len(self.point_kinds)], np.zeros(len(self.within), dtype=bool))
-        for shape in self.columns:
-            codes = np.unique(_codes(X, shape.column))
-            for place, share in zip(shape.places, shape.shares, strict=True):
-                found[place] = share[np.ix_(codes, codes)].any()
-            found[shape.column] = found[list(shape.places)].any()  # it is at least as large as that within groups
+        for column, place, share in self._shares:
+            codes = np.unique(_codes(X, column))
+            found[place] = share[np.ix_(codes, codes)].any()
+        for within, column in self.within.items():  # which is at least as large
+            found[column] |= found[within]
         return found
 
     def with_tables(self, blocks: Iterable[Any], X: FloatArray, scales: FloatArray) -> Iterable[Any]:

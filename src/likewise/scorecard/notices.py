@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._favourable import given_or_stored, the_favourable
-from likewise._validation import PATH, check_count, check_positive, short_repr
+from likewise._validation import PATH, check_count, check_positive, list_words, short_repr
 from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.kernel.columns import CategoricalColumn
@@ -238,12 +238,12 @@ class Notice:
             items = [f"{change.name}: {change.to} instead of {change.now}" for change in self.changes]
             named = f"The {'score for' if self.width else 'chance of'} {self.outcome} would then be"
             tail = (
-                f"{named} {_percent(self.changed_probability or 0.0)}. Changes to {_listed(self.considered)} were "
+                f"{named} {_percent(self.changed_probability or 0.0)}. Changes to {list_words(self.considered)} were "
                 f"considered: none of fewer items {enough}, nor one of as few that is smaller by the model's distance."
             )
             found.append((f"What {enough}, with everything else as it is:", "ul", items, tail))
         elif self.changes is not None and self.considered:
-            found.append(("", "", [], f"No change to {_listed(self.considered, 'or')} {enough}."))
+            found.append(("", "", [], f"No change to {list_words(self.considered, 'or')} {enough}."))
         return found
 
     @property
@@ -285,18 +285,6 @@ li {{ margin: .35rem 0; }}
 {body}</main></body>
 </html>
 """
-
-
-def _listed(names: Sequence[str], word: str = "and") -> str:
-    """Names in a sentence.
-
-    Examples
-    --------
-    >>> _listed(["a", "b", "c"]), _listed(["a", "b"], "or"), _listed(["a"])
-    ('a, b and c', 'a or b', 'a')
-    """
-    *first, last = names
-    return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def _band(threshold: float, width: float) -> tuple[float, float]:

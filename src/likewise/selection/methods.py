@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
+from likewise._fit_validation import check_outcomes
 from likewise._validation import INTEGER_SEED, check_count, check_output_range, checking, list_words, one_of, short_repr
 from likewise.base import ConstrainedEstimator
 from likewise.dummy import ConstantClassifier, ConstantRegressor
@@ -108,11 +109,9 @@ def check_problem(
     people = metric.encode_rows(without_sparse(X))
     INTEGER_SEED.check("random_state", random_state)
     one_of("auto", "classification", "regression").check("task", task)
+    outcomes = check_outcomes(y, numeric=False)
     with checking():
-        outcomes: npt.NDArray[Any] = column_or_1d(np.asarray(y))
         check_consistent_length(people.rows, outcomes)
-    if pd.isna(outcomes).any():
-        raise InvalidInputError("y must not have missing values. Drop people without an outcome first.")
     found = _task_of(outcomes) if task == "auto" else task
     classes, limits = None, None
     if found == "classification":
@@ -122,7 +121,7 @@ def check_problem(
         if len(classes) < 2:
             raise InvalidInputError(f"y must hold at least two classes; got only {classes[0]!r}.")
     else:
-        outcomes = _as_numbers(outcomes)
+        outcomes = check_outcomes(y, numeric=True)
         limits = (outcomes.min(), outcomes.max()) if output_range is None else output_range
         limits = check_output_range(limits)
     kind: Task = "classification" if classes is not None else "regression"
@@ -151,16 +150,6 @@ def _task_of(outcomes: npt.NDArray[Any]) -> str:
         return "classification"
     values = np.unique(outcomes)
     return "regression" if (values != np.rint(values)).any() or len(values) > _MOST_CLASSES else "classification"
-
-
-def _as_numbers(outcomes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    try:
-        numbers = outcomes.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"y must hold numbers for task='regression'; got {outcomes[0]!r}.") from None
-    if not np.isfinite(numbers).all():
-        raise InvalidInputError("y must be finite. Drop people with an infinite outcome, or cap it.")
-    return np.asarray(numbers)
 
 
 CONSTANT, UNCONSTRAINED = "constant", "unconstrained"
@@ -261,8 +250,11 @@ def _unconstrained(problem: LearningProblem) -> Method:
 
 
 def _inner(problem: LearningProblem) -> Any:
-    """What is projected and smoothed."""
-    return _boosting(problem) if problem.estimator is None else problem.estimator
+    """What is projected and smoothed: boosting, if nothing is given."""
+    if problem.estimator is not None:
+        return problem.estimator
+    model = table_model(problem.table, "boosting", problem.task, categorical=problem.categorical_columns)
+    return model.set_params(**{f"{model.steps[-1][0]}__random_state": problem.seed})
 
 
 def _inner_title(problem: LearningProblem) -> str:
@@ -272,11 +264,6 @@ def _inner_title(problem: LearningProblem) -> str:
     while isinstance(model, FrozenEstimator):
         model = model.estimator
     return type(model.steps[-1][1] if hasattr(model, "steps") else model).__name__
-
-
-def _boosting(problem: LearningProblem) -> Any:
-    model = table_model(problem.table, "boosting", problem.task, categorical=problem.categorical_columns)
-    return model.set_params(**{f"{model.steps[-1][0]}__random_state": problem.seed})
 
 
 # The simplest first: how readable a model is, and what one prediction costs.

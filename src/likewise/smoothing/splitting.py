@@ -292,17 +292,12 @@ class GridDraws:
 
     def apply(self, person: PreparedRow) -> FloatArray:
         """Perturb one person by all draws, or one person by each."""
-        rows = np.empty((len(self), len(self.visible)))
-        self.write(slice(None), person, rows)
-        return rows
-
-    def write(self, chosen: slice, person: PreparedRow, rows: FloatArray) -> None:
-        """Write one person under the chosen draws, or one person under each, to `rows`."""
-        rows[:, ~self.visible] = self.background[chosen]
-        columns, shifts = np.flatnonzero(self.visible), self.shifts[chosen]
-        each = person.ndim > 1
+        rows, shifts = np.empty((len(self), len(self.visible))), self.shifts
+        rows[:, ~self.visible] = self.background
+        each, columns = person.ndim > 1, np.flatnonzero(self.visible)
         cell_centres = plain.cell_centres if each else kernel("smoothing", "cell_centres", _CALL + 8 * shifts.size)
         cell_centres(shifts, person, self.n_positions, self.middle, self.unit, self.origins, columns, rows)
+        return rows
 
 
 def _grids(noise: Splitting, X: FloatArray) -> tuple[FloatArray, FloatArray]:

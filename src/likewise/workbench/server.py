@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hmac
 import json
-import re
+import mimetypes
 import socket
 from collections.abc import Awaitable, Callable
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from likewise._optional import need
@@ -16,6 +16,8 @@ from likewise.workbench.hub import Hub
 from likewise.workbench.state import ConflictError
 
 HOST = "127.0.0.1"
+PAGE = Path(__file__).parent / "index.html"
+STYLE = Path(__file__).parents[1] / "report" / "templates" / "style.css"
 MAX_BYTES = 1_000_000
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -30,9 +32,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-_STATIC = re.compile(r"[a-z_]+\.(css|js)")
-
 Scope = Any
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -53,6 +52,9 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or pass the request on."""
+        from starlette.requests import Request
+        from starlette.responses import RedirectResponse, Response
+
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -60,36 +62,35 @@ class Guard:
 
         async def send_safely(message: Any) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [
-                    *message.get("headers", []),
-                    *((name.lower().encode(), value.encode()) for name, value in _HEADERS.items()),
-                ]
+                added = ((name.lower().encode(), value.encode()) for name, value in _HEADERS.items())
+                message["headers"] = [*message.get("headers", []), *added]
             await send(message)
 
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        status = self._refusal(scope, headers)
+        request = Request(scope)
+        status, given = self._refusal(request), request.query_params.get("token")
+        known = request.cookies.get(self.cookie, "")
         if status:
-            await _empty(send_safely, status)
-            return
-        given = _query_token(scope)
-        if scope["path"] == "/" and given is not None:
-            if hmac.compare_digest(given.encode(), self.token.encode()):
-                cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-                await _empty(send_safely, 303, [(b"location", b"/"), (b"set-cookie", cookie.encode())])
-            else:
-                await _empty(send_safely, 403)
-            return
-        if not hmac.compare_digest(_cookies(headers).get(self.cookie, "").encode(), self.token.encode()):
-            await _empty(send_safely, 403)
-            return
-        await self.app(scope, _limited(receive), send_safely)
+            closing = {"Connection": "close"} if status == 413 else None
+            answer: Any = Response(status_code=status, headers=closing)
+        elif scope["path"] == "/" and given is not None and self._is_token(given):
+            answer = RedirectResponse("/", 303)
+            answer.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
+        elif (scope["path"] == "/" and given is not None) or not self._is_token(known):
+            answer = Response(status_code=403)
+        else:
+            answer, receive = self.app, _limited(receive)
+        await answer(scope, receive, send_safely)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> int:
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+    def _refusal(self, request: Any) -> int:
         """Status of a refusal by the headers; 0 if there is none."""
+        headers = request.headers
         if headers.get("host") not in self.hosts:
             return 403
         origin = headers.get("origin")
-        if (origin is not None or scope["method"] not in ("GET", "HEAD")) and origin not in self.origins:
+        if (origin is not None or request.method not in ("GET", "HEAD")) and origin not in self.origins:
             return 403
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return 403
@@ -118,27 +119,6 @@ def _limited(receive: Receive) -> Receive:
     return limited
 
 
-def _query_token(scope: Scope) -> str | None:
-    found = re.fullmatch(rb"token=([\w-]{1,200})", scope.get("query_string", b""))
-    return found[1].decode() if found else None
-
-
-def _cookies(headers: dict[str, str]) -> dict[str, str]:
-    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-    return {name: value for name, _, value in pairs}
-
-
-async def _empty(send: Send, status: int, headers: Any = ()) -> None:
-    closing = [(b"connection", b"close")] if status == 413 else []
-    start = {
-        "type": "http.response.start",
-        "status": status,
-        "headers": [(b"content-length", b"0"), *headers, *closing],
-    }
-    await send(start)
-    await send({"type": "http.response.body", "body": b""})
-
-
 def build_app(hub: Hub, token: str, port: int) -> Any:
     """The application, guarded."""
     need("uvicorn", "The workbench")
@@ -146,23 +126,17 @@ def build_app(hub: Hub, token: str, port: int) -> Any:
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.requests import Request
-    from starlette.responses import JSONResponse, Response, StreamingResponse
-    from starlette.routing import Route
+    from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
 
-    assets = load_assets()
-
-    def asset(name: str) -> Response:
-        if name not in assets:
-            return Response(status_code=404)
-        kind = _TYPES[name.rpartition(".")[2]]
-        return Response(assets[name], media_type=f"{kind}; charset=utf-8")
+    mimetypes.add_type("text/javascript", ".js")  # on Windows other programs may have changed it
 
     async def index(request: Request) -> Response:
-        return asset("index.html")
+        return FileResponse(PAGE)
 
-    async def static(request: Request) -> Response:
-        name = request.path_params["name"]
-        return asset(name) if _STATIC.fullmatch(name) else Response(status_code=404)
+    async def style(request: Request) -> Response:
+        return FileResponse(STYLE)
 
     async def state(request: Request) -> Response:
         return JSONResponse(hub.snapshot())
@@ -174,10 +148,7 @@ def build_app(hub: Hub, token: str, port: int) -> Any:
         found = hub.exported_file(request.path_params["name"])
         if found is None:
             return Response(status_code=404)
-        name = request.path_params["name"]
-        data = await run_in_threadpool(found.read_bytes)
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(data, media_type="application/octet-stream", headers=headers)
+        return FileResponse(found, media_type="application/octet-stream", filename=found.name)
 
     def posted(work: Callable[[dict[str, Any]], Any], *, quick: bool) -> Any:
         """An endpoint: JSON in, JSON out, errors in one line."""
@@ -216,7 +187,8 @@ def build_app(hub: Hub, token: str, port: int) -> Any:
     }
     routes = [
         Route("/", index),
-        Route("/static/{name}", static),
+        Route("/static/report.css", style),
+        Mount("/static", StaticFiles(directory=PAGE.parent / "static")),
         Route("/api/state", state),
         Route("/api/events", events),
         Route("/files/{name}", file),
@@ -224,14 +196,6 @@ def build_app(hub: Hub, token: str, port: int) -> Any:
     ]
     app = Starlette(routes=routes, lifespan=hub.lifespan)
     return Guard(app, token, port)
-
-
-def load_assets() -> dict[str, str]:
-    """The page's own files by name, and the report's style sheet."""
-    folder = files("likewise.workbench") / "static"
-    found = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if "." in path.name}
-    found["report.css"] = (files("likewise.report") / "templates" / "style.css").read_text(encoding="utf-8")
-    return found
 
 
 def bind(port: int) -> socket.socket:
