@@ -48,7 +48,8 @@ def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
             f"{problem} (n_draws='auto' takes as many as epsilon needs), or use a metric with fewer columns.",
             f"{problem} (without --draws it takes as many as --epsilon needs), or use a metric with fewer columns.",
         )
-    distances = _some_distances(guarantee, people)
+    a, b = some_pairs(len(people), _PAIRS)  # a fixed sample
+    distances = guarantee.bound_metric.rebound(people.encoder).between(people.take(a), people.take(b))
     far = float((distances >= 1).mean())
     if far >= _MAX_FAR:
         factor = float(f"{0.5 / np.median(distances):.1g}")
@@ -111,9 +112,3 @@ def _frames_to_caller() -> int:
     while frame is not None and frame.f_globals.get("__name__", "").startswith("likewise."):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def _some_distances(guarantee: Guarantee, people: People) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Distances of a fixed sample of up to `_PAIRS` pairs."""
-    a, b = some_pairs(len(people), _PAIRS)
-    return np.asarray(guarantee.bound_metric.rebound(people.encoder).between(people.take(a), people.take(b)))

@@ -281,18 +281,11 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "output": {} if file.output_range is None else {"range": ([_number(end) for end in file.output_range], "")},
     }
     given["output"] |= {"favourable": (file.favourable, "")} if file.favourable else {}
-    origin: dict[str, Any] = {
-        "source": file.source,
-        "date": file.date,
-        "how": file.how,
-        "people": file.people,
-        "rows": file.rows,
-        "kept_apart": file.kept_apart,
-        "made_with": dict(file.made_with),
-        "scaled_by": 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}")),
-        **{key: list(map(str, getattr(file, key))) for key in ZERO_REASONS},
-        "written": _checksum(metric, file.output_range) if file.as_written else "",
-    }
+    origin: dict[str, Any] = {key: getattr(file, key) for key in ORIGIN_NOTES if key != "written"}
+    origin |= {key: list(map(str, origin[key])) for key in ZERO_REASONS}
+    origin["made_with"] = dict(file.made_with)
+    origin["scaled_by"] = 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}"))
+    origin["written"] = _checksum(metric, file.output_range) if file.as_written else ""
     given["origin"] = {key: (value, ORIGIN_NOTES[key]) for key, value in origin.items() if value}
     return {section: {str(key): entry for key, entry in part.items()} for section, part in given.items() if part}
 
@@ -303,16 +296,17 @@ def _lines(section: str | None, key: str, value: Any, comment: str, words: Metri
     yield from (f"# {line}" for line in words.above.get((section, key), ()))
     comment = "; ".join(part for part in (comment, words.beside.get((section, key), "")) if part)
     beside = f" # {' '.join(comment.split())}" if comment else ""
-    item: Any = _inline(value) if isinstance(value, dict) else tomlkit.item(value)
-    yield f"{tomlkit.key(key).as_string()} = {item.as_string()}{beside}"
+    yield f"{tomlkit.key(key).as_string()} = {toml_item(value).as_string()}{beside}"
 
 
-def _inline(value: dict[str, Any]) -> Any:
-    """A table in one line."""
+def toml_item(value: Any) -> Any:
+    """A value in TOML; tables are in one line."""
     import tomlkit
 
+    if not isinstance(value, dict):
+        return tomlkit.item(value)
     table = tomlkit.inline_table()
-    table.update({key: _inline(each) if isinstance(each, dict) else each for key, each in value.items()})
+    table.update({key: toml_item(each) for key, each in value.items()})
     return table
 
 

@@ -89,7 +89,7 @@ class ColumnView:
     @property
     def bar(self) -> float:
         """Length of its bar, in percent."""
-        return bar_length(self.counts, self.longest)
+        return round(min(100.0, 100 * self.counts / self.longest), 2)
 
     @property
     def position(self) -> int:
@@ -170,8 +170,3 @@ def _typical(rows: FloatArray) -> FloatArray:
     """A typical difference in each column: the standard deviation of the people, or 1."""
     known = [column[~np.isnan(column)] for column in rows.T]
     return np.array([values.std() if len(values) and np.ptp(values) > 0 else 1.0 for values in known])
-
-
-def bar_length(x: float, longest: float) -> float:
-    """Length of a bar, in percent of the longest."""
-    return round(min(100.0, 100 * x / longest), 2)

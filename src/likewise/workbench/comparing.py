@@ -20,9 +20,7 @@ _N_REASONS = 4
 
 def person(engine: Engine, label: Any) -> dict[str, str]:
     """The values of a person of the table, as text."""
-    if str(label) not in engine.labels:
-        raise InvalidInputError(f"There is no person {str(label)[:80]!r} in the table.")
-    row = engine.X.iloc[engine.labels[str(label)]]
+    row = engine.X.iloc[engine.row_of(label)]
     return {str(name): shown(row[name]) for name in engine.X.columns}
 
 

@@ -44,7 +44,6 @@ _MAX_AT_ONCE = 60  # columns whose penalties are chosen at once
 _MAX_KNOTS, _ALL_KNOTS = 32, 900  # of live fits, per column and in all; `likewise enforce` fits exported models
 _MAX_PAIRED = 700  # people, all pairs of whom are compared
 _FIRST_SHAPES = 6
-_MAX_PRICED = 8000  # people on whom prices are measured at first
 SEEN = "The weights are chosen while these people are looked at, so what they cost is understated here."
 GUARANTEED, CONSTANT = "within these weights", "a constant"
 LINEAR, BOOSTING = "linear model, no guarantee", "boosting, no guarantee"
@@ -223,6 +222,12 @@ class Engine:
             return None
         return 2 * missing
 
+    def row_of(self, label: Any) -> int:
+        """Row of a person who is named."""
+        if str(label) not in self.labels:
+            raise InvalidInputError(f"There is no person {str(label)[:80]!r} in the table.")
+        return self.labels[str(label)]
+
     # -- models ---------------------------------------------------------------------------------------------------
 
     def estimator(self, metric: TableMetric, penalty: Any) -> Any:
@@ -342,29 +347,24 @@ class Engine:
             card = self.fit(metric, ~out)
             predictions[out] = self.constant(~out, int(out.sum())) if card is None else self.outputs(card, self.X[out])
             if count == 0:
-                some = np.flatnonzero(~out)
-                some = some[evenly_spaced(len(some), _MAX_PRICED)]
-                now = {"figures": self._figures(sheet, predictions), "done": False}
-                emit({**pairs, **self._of_model(card, sheet, some), **now})
+                figures = self._figures(sheet, predictions)
+                emit({**pairs, **self._of_model(card, sheet), "figures": figures, "prices": None, "done": False})
             if not is_wanted():
                 return
-        result = self._of_model(self.fit(metric), sheet, np.arange(len(self.X)))
-        figures = self._figures(sheet, predictions) if self.usable_folds else None
-        emit({**pairs, **result, "figures": figures, "done": True})
+        card, prices = self.fit(metric), {}
+        if card is not None:
+            table = card.prices(self.X, self.problem.y, cv=None)
+            prices = dict(zip(table["column"].map(str), table["gain if 10% looser"].map(float), strict=True))
+        found = self._figures(sheet, predictions) if self.usable_folds else None
+        emit({**pairs, **self._of_model(card, sheet), "figures": found, "prices": prices, "done": True})
 
-    def _of_model(self, model: Any, sheet: Sheet, rows: IntArray) -> dict[str, Any]:
-        """Prices for some people, shapes and guarantee of a card."""
-        found = {"constant": model is None, "prices": {}, "shapes": None, "guarantee": "", "model": model}
+    def _of_model(self, model: Any, sheet: Sheet) -> dict[str, Any]:
+        """Shapes and guarantee of a card."""
         if model is None:
-            return found
-        prices = model.prices(self.X.iloc[rows], self.problem.y[rows], cv=None).set_index("column")[
-            "gain if 10% looser"
-        ]
-        found["prices"] = {str(name): float(gain) for name, gain in prices.items()}
-        panels = panels_of(model, self.favourable)
-        found["shapes"] = shapes(panels, sheet.units, _FIRST_SHAPES)
-        found["guarantee"] = model.guarantee_.statement.splitlines()[0]
-        return found
+            return {"constant": True, "shapes": None, "guarantee": "", "model": None}
+        drawn = shapes(panels_of(model, self.favourable), sheet.units, _FIRST_SHAPES)
+        guarantee = model.guarantee_.statement.splitlines()[0]
+        return {"constant": False, "shapes": drawn, "guarantee": guarantee, "model": model}
 
     def _figures(self, sheet: Sheet, predictions: FloatArray) -> dict[str, Any]:
         """Figures of the card and of the references, on the same people."""
@@ -413,11 +413,7 @@ class Engine:
         outputs = self.constant(slice(None), len(self.X)) if today is None else today[1]
         shares = self.shares(outputs)[self.paired]
         scan = scan_pairs(self.people.rows[self.paired], metric, {"today": shares}, 0.0)
-        found |= {
-            "bound_share": scan.n_bound / scan.n_pairs,
-            "n_pairs": scan.n_pairs,
-            "n_paired": len(self.paired),
-        }
+        found["bound_share"] = scan.n_bound / scan.n_pairs
         if today is not None:
             names = [str(self.X.index[row]) for row in self.paired]
             worst = [

@@ -65,11 +65,7 @@ class Judging:
     def pair(self, a: Any, b: Any) -> dict[str, Any]:
         """Two people, only where they differ."""
         frame = self._people()
-        rows = []
-        for side in (a, b):
-            if str(side) not in self.engine.labels:
-                raise InvalidInputError(f"There is no person {str(side)[:80]!r} in the table.")
-            rows.append(frame.iloc[self.engine.labels[str(side)]])
+        rows = [frame.iloc[self.engine.row_of(side)] for side in (a, b)]
         if str(a) == str(b):
             raise InvalidInputError("Choose two different people.")
         units = {str(name): Unit.of(unit) for name, unit in self.session.sheet.units.items()}
@@ -103,12 +99,7 @@ class Judging:
     def answers(self) -> list[dict[str, Any]]:
         """The answers that stand, in words."""
         return [
-            {
-                "n": event["n"],
-                "name": event["name"],
-                "texts": [describe(row) for row in event["rows"]],
-                "skipped": all(row["kind"] == SKIP for row in event["rows"]),
-            }
+            {"n": event["n"], "name": event["name"], "texts": [describe(row) for row in event["rows"]]}
             for event in self.session.log.answers.values()
         ]
 

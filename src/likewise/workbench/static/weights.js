@@ -126,10 +126,12 @@ function show(column, weight = column.weight) {
 }
 
 function showPrices() {
-  const prices = (state.result && state.result.prices) || {};
-  const dear = Math.max(0, ...Object.values(prices));
+  const prices = state.result && state.result.prices;
+  const dear = Math.max(0, ...Object.values(prices || {}));
   for (const [name, row] of rows) {
-    const price = prices[name] || 0, column = columnOf(name);
+    const column = columnOf(name);
+    if (!prices && column.weight && !column.locked) continue;  // not measured yet: the price until now stays
+    const price = (prices && prices[name]) || 0;
     const shown = price >= 5e-6;
     const capped = column.capped_at !== null;
     put(row.price, !column.weight || column.locked ? "" : shown ? "price " + price.toFixed(5) : capped ? "held at " + points(column.capped_at) + " by “not known”" : "free");
