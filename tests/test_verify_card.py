@@ -465,6 +465,19 @@ def test_a_card_under_another_exponent_is_not_proven(card, p):
         prove(other)
 
 
+@pytest.mark.parametrize(("points", "proof"), [(-0.06, True), (-0.1, False)])
+def test_two_special_codes_are_as_far_apart_as_the_larger_of_their_weights_and_no_further(points, proof):
+    """Numbers have 0 points; one code has 0.13 of the 0.2 that its weight allows, the other up to 0.12."""
+    X = pd.DataFrame({"pay": [*range(60), *[-9.0] * 9, *[-8.0] * 9]})
+    metric = TableMetric({"pay": 0.02}, special={"pay": {-9: 0.05, -8: 0.03}})
+    card = json.loads(AdditiveClassifier(metric, max_knots=2).fit(X, X["pay"] > 30).to_json())
+    (column,) = card["columns"]
+    column["points"] = [0.0, 0.0]
+    column["special"][0]["points"], column["special"][1]["points"] = 0.13, points
+    card["guarantee"]["used"] = 1.0
+    assert proven(card) == proof
+
+
 def test_constants_are_rounded_to_the_safe_side():
     with localcontext(prec=60):
         assert Decimal(2).ln() < Decimal(LN2.numerator) / LN2.denominator < Decimal(2).ln() * (1 + Decimal("1e-36"))

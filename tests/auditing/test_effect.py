@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, audit, minimal_metric
+from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp, audit, minimal_metric
 from likewise.auditing.effect import effect
 from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.inspection.baselines import table_model
@@ -693,3 +693,12 @@ def test_a_column_called_score_is_shown_as_it_is():
     pair = effect(model, X, "sex").pair
     assert set(pair["score"]) <= set(range(5))
     np.testing.assert_allclose(pair["model's score"], model.predict_proba(pair)[:, 1])
+
+
+def test_the_excess_over_a_distance_with_exponent_2_is_never_below_the_truth():
+    """At most 0.64 apart at a distance of 0.4 sqrt(2); the norm is bounded from below by a sum of its terms."""
+    X = np.array(list(product(range(5), repeat=2)), dtype=float)
+    model = LinearRegression().fit(X, 0.08 * X.sum(axis=1))
+    found = effect(model, X, "feature 0", WeightedLp([0.01, 0.01], p=2), domain=Domain.learn(X)).excess
+    assert found.found == pytest.approx(0.64 - 0.4 * np.sqrt(2), abs=1e-6)
+    assert found.found <= found.proven < 0.1

@@ -211,7 +211,7 @@ ANSWERS = "judge,kind,a,b,points\nAnn,at_least,1,2,3\nAnn,at_most,1,2,90\nBob,at
     [
         ("metric loans.csv --target approved --drop id --out m.toml", "revealed"),
         ("metric loans.csv --judgements answers.csv --drop id --drop approved --out m.toml", "judged"),
-        ("design loans.csv --target approved --drop id --points 2 --folds 2 --out m.toml", "designed"),
+        ("design loans.csv --target approved --drop id --points 2 --folds 2 --loose --out m.toml", "designed"),
     ],
 )
 def test_a_file_says_where_its_weights_came_from_and_when(tmp_path, command, source):

@@ -88,3 +88,8 @@ def test_a_long_file_is_read_as_one_piece(tmp_path):
     for name in ("a", "b"):
         assert table[name].map(type).eq(str).all()
         assert table[name].unique().tolist() == ["30", "V9"]
+
+
+def test_a_word_for_no_value_is_one_with_spaces_around_it():
+    table = pd.DataFrame({"pay": ["1", " n.a. ", "n.a", "n.a."]})
+    assert table_io.without_words(table, Dialect(blank=("n.a.",)))["pay"].isna().tolist() == [False, True, False, True]

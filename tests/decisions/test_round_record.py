@@ -41,6 +41,12 @@ def scores_of(rule, n=300):
     return table[rule.columns]
 
 
+def test_one_probability_outside_of_0_and_1_is_a_fault_though_they_add_up():
+    rule = RULES["several"]
+    wrong = pd.DataFrame([[0.6, 0.6, -0.2], [1.25, -0.5, 0.25], [0.5, 0.25, 0.25]], columns=rule.names)
+    assert rule.faults(wrong).tolist() == [True, True, False]
+
+
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_decisions_are_those_of_one_cut_off_in_each_band(rule):
     """The cut-off is a share 1 - u below the upper end of each band: who is above it has reached the next grade."""

@@ -233,6 +233,10 @@ def test_a_page_about_several_outcomes_tells_of_the_one_in_its_headline():
         page = " ".join(words_of(render(replace(data, shown=shown, outcome=name))).split())
         assert f"{said} for “{name}” : 40 points over all outcomes" in page
         assert f"the scores for “{name}”" in page
+    # Of another outcome, where the two hardly differ in that one.
+    hardly = replace(data, after=np.array([[0.5, 0.3, 0.2], [0.1, 0.69, 0.21]]), shown=2)
+    page = " ".join(words_of(render(hardly)).split())
+    assert "50.0% and of the second 10.0% for “no” : 40 points over all outcomes" in page
 
 
 def test_few_near_pairs_have_no_rates_in_large_type():

@@ -94,13 +94,22 @@ def test_eight_values_are_groups_and_nine_are_bands():
 
 def test_ratios_are_to_the_highest_rate_of_the_column_on_each_side():
     rows = [
-        GroupScores("sex", "f", 9, 0.5, GroupFigures(0.1, 0.2, 0.3), GroupFigures(0.1, 0.6, 0.3)),
-        GroupScores("sex", "m", 9, 0.5, GroupFigures(0.1, 0.8, 0.3), GroupFigures(0.1, 0.3, 0.3)),
-        GroupScores("sex", "x", 9, 0.5, None, GroupFigures(0.1, 0.0, 0.3)),
+        GroupScores("sex", "f", 20, 0.5, GroupFigures(0.1, 0.2, 0.3), GroupFigures(0.1, 0.6, 0.3)),
+        GroupScores("sex", "m", 20, 0.5, GroupFigures(0.1, 0.8, 0.3), GroupFigures(0.1, 0.3, 0.3)),
+        GroupScores("sex", "x", 20, 0.5, None, GroupFigures(0.1, 0.0, 0.3)),
     ]
     found = groups(rows)
     assert [row["before_ratio"] for row in found] == [pytest.approx(0.25), 1.0, None]
     assert [row["after_ratio"] for row in found] == [1.0, 0.5, 0.0]
+
+
+def test_a_decision_that_hardly_anybody_gets_has_no_ratios():
+    for rate, known in ((0.02, False), (0.1, True)):  # 3 of 150 people get it, and 15
+        rows = [
+            GroupScores("race", r, n, 0.5, None, GroupFigures(0.1, share, 0.3))
+            for r, n, share in (("a", 50, 0.0), ("b", 100, 1.5 * rate))
+        ]
+        assert [row["after_ratio"] is not None for row in groups(rows)] == [known, known]
 
 
 def test_three_people_are_nobody_to_compare_others_with():

@@ -221,6 +221,17 @@ def test_a_probability_behind_splines_is_read_where_its_scores_reach_even_chance
     assert metric.numeric["a"] == pytest.approx(np.abs(np.diff(spline) / np.diff(a)).max() / 4, rel=1e-3)
 
 
+@pytest.mark.parametrize("intercept", [30.0, -30.0])
+def test_a_spline_that_goes_on_reaches_even_chances_on_either_side(intercept):
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(["x", "y"], 200)})
+    splines = (SplineTransformer(3, 1, extrapolation="linear"), ["a"])
+    model = make_pipeline(make_column_transformer(splines, (OneHotEncoder(), ["b"])), LogisticRegression())
+    model.fit(X, X["a"] + (X["b"] == "x") + rng.normal(size=200) > 0)
+    model[-1].intercept_[:] = intercept  # even chances are far below, or above, what these people have
+    assert minimal_metric(model).categorical["b"] == pytest.approx(np.tanh(np.ptp(model[-1].coef_[0, -2:]) / 4))
+
+
 def test_splines_without_a_closed_form_are_refused_and_read_on_a_grid():
     X = np.random.default_rng(0).uniform(0, 10, size=(300, 1))
     model = make_pipeline(SplineTransformer(5), LogisticRegression()).fit(X, X[:, 0] > 5)

@@ -234,6 +234,15 @@ def blind(people):
     return 1 / (1 + np.exp(-z))
 
 
+def test_a_column_in_which_nobody_differs_is_not_said_to_be_unused():
+    people = pd.DataFrame({"age": [20.0, 40, 60], "coin": [*"hth"], "country": "here"})
+    found = estimate_minimal_metric(lambda X: X["age"] / 100, people)
+    status = found.weights.set_index("column")["status"]
+    assert status[["coin", "country"]].tolist() == ["not used, as far as asked", "not forced by these people"]
+    assert "'coin'" in "".join(found.notes)
+    assert "'country'" not in "".join(found.notes)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_what_a_vendor_never_saw_is_never_forced(seed):
     people = blind_vendor(seed)

@@ -74,6 +74,13 @@ def test_allowed_is_the_unit_of_the_score_times_the_distance(two, three, numbers
         np.testing.assert_allclose(model.scorecard(outcome)["allowed"], unit * np.array(distances), rtol=1e-12)
 
 
+def test_two_numbers_are_allowed_twice_the_distance_of_the_nearest_special_code():
+    X = pd.DataFrame({"pay": [*range(100), *[-9.0] * 9, *[-8.0] * 9]})
+    metric = TableMetric({"pay": 0.02}, special={"pay": {-9: 0.05, -8: 0.3}})
+    card = AdditiveClassifier(metric, max_knots=2, penalty=1e-4).fit(X, X["pay"] > 50).scorecard()
+    np.testing.assert_allclose(card["allowed"], 4 * np.array([2 * 0.05, 0.05, 0.3]), rtol=1e-12)
+
+
 def test_the_metric_binds_where_all_that_is_allowed_is_used(numbers):
     """20 over the first 10 of income, and between north and south; what is missing is 30.5 from a debt of 3, of 40."""
     card = numbers.scorecard()

@@ -11,7 +11,7 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, ThresholdDecision
 from likewise.scorecard.notices import Notice
-from likewise.scorecard.recourse import Column, smallest_change
+from likewise.scorecard.recourse import Column, changeable_columns, smallest_change
 from oracle import Described
 
 METRIC = TableMetric(
@@ -544,3 +544,14 @@ def test_the_nearest_category_that_is_enough_is_the_smallest_change(shape):
     changes = {change.column: change.value for change in notice.changes}
     assert away(card, person, changes) == pytest.approx(min(away(card, person, other) for other in others))
     assert changes.get("job") == "teacher" or shape == "one distance"
+
+
+def test_nobody_is_advised_to_have_a_special_code_nor_to_change_one_into_a_number():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"pay": rng.integers(-30, 30, 300).astype(float)})
+    metric = TableMetric({"pay": 0.02}, special={"pay": {-9: 0.2}})
+    model = AdditiveClassifier(metric, penalty=1e-3).fit(X, X["pay"] + rng.normal(size=300) > 0)
+    asked = model._people(pd.DataFrame({"pay": [-20.0, -9.0]}))
+    number, code = (changeable_columns(model.scorer_, asked, row, 1.0, {"pay": "any"}, {"pay": 1}) for row in (0, 1))
+    assert {-10.0, -9.0, -8.0} & {*number[0].values} == {-10, -8}
+    assert code == []

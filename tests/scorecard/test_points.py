@@ -16,7 +16,7 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, load_mo
 from likewise.additive.scorer import AdditiveScorer, PointsScorer
 from likewise.additive.shapes import constrain
 from likewise.kernel.evidence import Shape
-from likewise.scorecard.points import _best_lines, _Limits, _round_knots, left_out
+from likewise.scorecard.points import _best_lines, _in_real_points, _Limits, _round_knots, left_out
 from likewise.verify_card import NotProvenError, check_scores, prove
 from promised import falsified
 
@@ -435,6 +435,16 @@ def test_the_shares_of_people_are_those_of_the_training_data_and_stay_with_the_m
             assert shape.shares.tolist() == pytest.approx(X[name].value_counts(normalize=True).sort_index().tolist())
     save_model(model, tmp_path / "model.skops")
     assert load_model(tmp_path / "model.skops").in_points().to_json() == model.in_points().to_json()
+
+
+def test_people_between_two_whole_numbers_count_for_both():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"age": rng.uniform(18, 30, 300)})
+    model = AdditiveClassifier(TableMetric({"age": 0.1}), max_knots=12).fit(X, rng.random(300) < X["age"] / 40)
+    (shape,) = model.scorer_.model.shapes
+    real = _in_real_points(shape, model.encoder_, UNIT, {"age"})
+    assert real.knots.tolist() == list(range(18, 31))
+    assert real.shares @ real.knots == pytest.approx(shape.shares @ shape.knots)
 
 
 def wavy(n=300, seed=17):

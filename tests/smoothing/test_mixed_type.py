@@ -123,6 +123,18 @@ def test_missing_and_unseen_values_reach_the_model_as_what_they_are(noise):
         assert not too_many((seen == "v").mean() * 200, 200, 0.2)
 
 
+@pytest.mark.parametrize("blank", [None, np.nan])
+def test_a_missing_category_reaches_the_model_as_it_is_written(blank):
+    people = pd.DataFrame({"a": pd.Series(["u", blank, "v"] * 10, dtype=object)})
+
+    def is_none(rows):
+        return np.array([value is None for value in rows["a"]], dtype=int)
+
+    model = SmoothedClassifier(is_none, metric=TableMetric({}, {"a": 1.0}), n_draws=50, random_state=0)
+    shares = model.fit(people, [0, 1, 0] * 10).predict_proba(people)
+    assert shares[:, -1].tolist() == [0, blank is None, 0] * 10
+
+
 @pytest.mark.parametrize("noise", ["splitting", "gaussian"])
 def test_whether_a_number_is_missing_is_told_with_its_weight(noise):
     n, weight = 100_000, 0.3

@@ -101,6 +101,8 @@ def test_rules_hold_for_people_of_whom_all_is_known():
     domain = Domain.learn(PEOPLE).with_rules("debt <= 0.5 * income")
     assert domain.holds(PEOPLE).tolist() == [True, False, True]
     assert [str(rule) for rule in Domain.learn(PEOPLE).orders(PEOPLE)] == ["debt - age <= 0"]
+    equal = PEOPLE.assign(debt=PEOPLE["debt"].where(PEOPLE["debt"] < PEOPLE["debt"].max(), PEOPLE["age"]))
+    assert [str(rule) for rule in Domain.learn(equal).orders(equal)] == ["debt - age <= 0"]
 
 
 def test_errors_name_the_column_and_the_cure():

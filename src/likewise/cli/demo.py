@@ -124,44 +124,27 @@ def _run(out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
 
 def _echo_conclusion(echo: Output, result: Any, method: str, before: Any, after: Any, file: Any) -> None:
     """Print what is guaranteed, and what it costs, in a screen of 80 columns."""
-    from rich.console import Console
-    from rich.panel import Panel
-    from rich.table import Table
+    import pandas as pd
 
     from likewise.metric_file import as_rate
     from likewise.selection.methods import CONSTANT, UNCONSTRAINED
 
     models = {"with the guarantee": method, "the unconstrained model": UNCONSTRAINED, "a constant": CONSTANT}
     rows = result.table.loc[list(models.values())]
-    echo.facts |= {
-        "how": file.how,
-        "best": method,
-        "violations_before": before.n_violations,
-        "violations_after": after.n_violations,
-        "brier": dict(zip(models, rows["brier"], strict=True)),
-        "auc": dict(zip(models, rows["auc"], strict=True)),
-    }
-    if echo.as_json:
-        return
-    screen = Console(highlight=False)
-    screen.print(
-        Panel(
-            f"For any two people, seen or not, chances of approval differ by at most their distance, whatever "
-            f"their race, sex, marital status and age. {result.cost}",
-            title=f"Mortgages in Boston: 1 metric, {len(models)} models",
-        )
+    echo(
+        f"Mortgages in Boston: 1 metric, {len(models)} models.\n\nFor any two people, seen or not, chances of approval "
+        f"differ by at most their distance, whatever their race, sex, marital status and age. {result.cost}\n",
+        how=file.how,
+        best=method,
+        violations_before=before.n_violations,
+        violations_after=after.n_violations,
+        brier=dict(zip(models, rows["brier"], strict=True)),
     )
-    table = Table("model", box=None, padding=(0, 2, 0, 0))
-    for title in ("Brier score", "AUC", f"violating pairs of {before.n_pairs:,}"):
-        table.add_column(title, justify="right")
-    audits = {method: after, UNCONSTRAINED: before}
-    for (name, key), (_, row) in zip(models.items(), rows.iterrows(), strict=True):
-        count = audits[key].n_violations if key in audits else 0
-        table.add_row(
-            name, f"{row['brier']:.4f}", f"{row['auc']:.3f}", f"[bold {'red' if count else 'green'}]{count:,}[/]"
-        )
-    screen.print(table)
+    counts = {method: after.n_violations, UNCONSTRAINED: before.n_violations}
+    table = pd.DataFrame({"model": [*models], "Brier score": [*rows["brier"].round(4)], "AUC": [*rows["auc"].round(3)]})
+    table[f"violating pairs of {before.n_pairs:,}"] = [f"{counts.get(key, 0):,}" for key in models.values()]
+    echo.table(table, "models")
     weights = file.metric.by_column
     used = [f"{name}: {as_rate(worth)}" for name, worth in file.meanings().items() if weights[name]]
-    screen.print(f"\nThe distance, in percentage points, adds up over {len(used)} columns:\n{'; '.join(used)}.")
-    screen.print("\nScores are of people whom neither the metric nor the models had seen.")
+    echo(f"\nThe distance, in percentage points, adds up over {len(used)} columns:\n{'; '.join(used)}.")
+    echo("\nScores are of people whom neither the metric nor the models had seen.")

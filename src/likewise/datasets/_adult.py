@@ -1,4 +1,13 @@
-"""UCI Adult: census data, income above or below 50,000 dollars."""
+"""UCI Adult (census income).
+
+48,842 people from the US census of 1994, split by its donors into 32,561 for training and 16,281 for testing; the
+target is whether a person's income is above 50,000 dollars a year. The five numeric columns are those of the
+paper's experiments. fnlwgt, the number of people a row represents, belongs to the survey design and is included only
+with columns="all". '?' is read as missing (workclass, occupation and native-country). Capital gains of 99,999 are
+kept; the census truncated them, so they mean "at least".
+
+Source: Becker, B. & Kohavi, R. (1996). Adult. UCI Machine Learning Repository. doi:10.24432/C5XW20.
+"""
 
 from __future__ import annotations
 
@@ -45,16 +54,6 @@ _UNITS = {
     "native-country": "category",
 }
 _NUMERIC = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
-_DESCR = """UCI Adult (census income)
-
-48,842 people from the US census of 1994, split by its donors into 32,561 for training and 16,281 for testing; the
-target is whether a person's income is above 50,000 dollars a year. The five numeric columns are those of the
-paper's experiments. fnlwgt, the number of people a row represents, belongs to the survey design and is included only
-with columns="all". '?' is read as missing (workclass, occupation and native-country). Capital gains of 99,999 are
-kept; the census truncated them, so they mean "at least".
-
-Source: Becker, B. & Kohavi, R. (1996). Adult. UCI Machine Learning Repository. doi:10.24432/C5XW20.
-"""
 
 
 def fetch_adult(
@@ -108,7 +107,7 @@ def fetch_adult(
         target_names=["<=50K", ">50K"],
         units=_UNITS,
         licence="CC BY 4.0",
-        descr=_DESCR,
+        descr=__doc__,
     )
 
 

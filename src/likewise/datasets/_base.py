@@ -73,10 +73,13 @@ def make_bunch(
     target_names: list[str],
     units: dict[str, str],
     licence: str,
-    descr: str,
+    descr: str | None,
     **more: Any,
 ) -> Bunch:
-    """Assemble a Bunch with the fields of scikit-learn's loaders, and `units` and `licence`."""
+    """Assemble a Bunch with the fields of scikit-learn's loaders, and `units` and `licence`.
+
+    `descr` is the docstring of the loader's module.
+    """
     return Bunch(
         data=data,
         target=target,

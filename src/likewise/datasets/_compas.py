@@ -1,4 +1,18 @@
-"""COMPAS: ProPublica's data on recidivism in Broward County."""
+"""COMPAS (ProPublica, two years).
+
+7,214 people who were scored by COMPAS in Broward County, Florida, in 2013 and 2014; the target is whether they were
+charged with a new crime within two years. Eight features: age, three counts of juvenile offenses, prior offenses, the
+degree of the charge (F felony, M misdemeanor), race and sex; 15 columns when one-hot coded, as in the paper
+(``pandas.get_dummies(data)``).
+
+All rows are included. ProPublica's own analysis dropped those whose charge was more than 30 days from the screening
+or whose score was missing (6,172 remain); they are kept here because the features and the target do not depend on
+the COMPAS score. Neither the score nor any other column known only afterwards is a feature. "Recidivism" here is
+a new charge, which measures policing as well as behaviour.
+
+Source: Larson, J., Mattu, S., Kirchner, L. & Angwin, J. (2016). How we analyzed the COMPAS recidivism algorithm.
+ProPublica. github.com/propublica/compas-analysis.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +39,6 @@ _UNITS = {
     "race": "category",
     "sex": "category",
 }
-_DESCR = """COMPAS (ProPublica, two years)
-
-7,214 people who were scored by COMPAS in Broward County, Florida, in 2013 and 2014; the target is whether they were
-charged with a new crime within two years. Eight features: age, three counts of juvenile offenses, prior offenses, the
-degree of the charge (F felony, M misdemeanor), race and sex; 15 columns when one-hot coded, as in the paper
-(``pandas.get_dummies(data)``).
-
-All rows are included. ProPublica's own analysis dropped those whose charge was more than 30 days from the screening
-or whose score was missing (6,172 remain); they are kept here because the features and the target do not depend on
-the COMPAS score. Neither the score nor any other column known only afterwards is a feature. "Recidivism" here is
-a new charge, which measures policing as well as behaviour.
-
-Source: Larson, J., Mattu, S., Kirchner, L. & Angwin, J. (2016). How we analyzed the COMPAS recidivism algorithm.
-ProPublica. github.com/propublica/compas-analysis.
-"""
 
 
 def fetch_compas(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
@@ -71,5 +70,5 @@ def fetch_compas(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
         target_names=["no new charge", "new charge"],
         units=_UNITS,
         licence="none stated by ProPublica; public records",
-        descr=_DESCR,
+        descr=__doc__,
     )

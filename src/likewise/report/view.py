@@ -15,7 +15,7 @@ from likewise.report.columns import columns_of
 from likewise.report.data import ReportData
 from likewise.report.hidden import hidden_columns, not_measured, review_groups
 from likewise.report.pairs import BINS
-from likewise.report.tables import SMALL, costs, groups, is_protected
+from likewise.report.tables import FEW, SMALL, costs, groups, is_protected
 
 _TOP = 6  # columns whose weights are shown unfolded
 _SHAPES = 6  # and shapes
@@ -87,6 +87,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "board_groups": _for_board([entry for entry in in_tables if entry[0] in first]),
         "other_groups": [entry for entry in in_tables if entry[0] not in first],
         "small": SMALL,
+        "few": FEW,
         "has_before": any(group.before for group in data.groups),
         "range": [number(end) for end in data.output_range or ()],
         "several": next((n for n in (x.shape[1] for x in data.shares.values()) if n > 2), None),
