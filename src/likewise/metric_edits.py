@@ -9,6 +9,7 @@ from typing import Any
 
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import (
+    CATEGORY_SECTIONS,
     HEADING,
     ORIGIN_NOTES,
     SECTION_NOTES,
@@ -21,10 +22,10 @@ from likewise.metric_file import (
     read_metric,
     read_metric_file,
     read_text,
-    weight_in_words,
+    toml_item,
 )
 from likewise.metrics.odds import scale_of_phrase
-from likewise.metrics.table import NEGLIGIBLE, TableMetric
+from likewise.metrics.table import NEGLIGIBLE
 from likewise.metrics.units import Unit
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 
@@ -148,15 +149,16 @@ def edit_text(path: str | Path, change: Callable[[MetricFile], MetricFile]) -> t
 
     old, text = read_metric_file(path), read_text(path)
     new = change(old)
-    if entries_of(new) == entries_of(old):
+    before, entries = entries_of(old), entries_of(new)
+    if entries == before:
         return text, new
-    entries, document = entries_of(new), tomlkit.parse(text)
+    document = tomlkit.parse(text)
     units = {str(name): unit for name, unit in new.metric.units.items()}
-    for section in WEIGHT_SECTIONS:
+    for section in (*WEIGHT_SECTIONS, *CATEGORY_SECTIONS):
         for key in document.get(section, ()):
-            value, worth = entries[section][key]
-            _put(document[section], key, value, worth, units.get(key, ""))
-    _put_shapes(document, old.metric, new.metric)
+            # Numbers become words, whether they change or not; shapes of categories change where they are capped.
+            if section in WEIGHT_SECTIONS or entries[section][key] != before[section][key]:
+                _put(document[section], key, *entries[section][key], units.get(key, ""))
     if "origin" not in document:
         document.add(tomlkit.nl())
         document.add("origin", tomlkit.table())
@@ -169,31 +171,13 @@ def edit_text(path: str | Path, change: Callable[[MetricFile], MetricFile]) -> t
     return tomlkit.dumps(document), new
 
 
-def _put_shapes(document: Any, old: TableMetric, new: TableMetric) -> None:
-    """Replace weights of special codes, and distances between categories that were capped."""
-    for key, codes in document.get("special", {}).items():
-        for code, weight in ((code, new.special[key][float(code)]) for code in codes):
-            if weight != old.special[key][float(code)]:
-                codes[code] = weight_in_words(weight, step=" ")[0]
-    for key, row in document.get("groups", {}).items():
-        if new.groups[key] != old.groups[key]:
-            row["within"] = new.groups[key]["within"]
-    for key, rows in document.get("distances", {}).items():
-        known = new.distances[key]
-        for a, row in rows.items() if known != old.distances[key] else ():
-            for b in row:
-                row[b] = known[a][b] if b in known.get(a, {}) else known.get(b, {}).get(a, row[b])
-
-
 def _put(table: Any, key: str, value: Any, worth: str, unit: str) -> None:
     """Replace the value of an entry, and the generated part of its comment."""
-    import tomlkit
-
-    item: Any = tomlkit.item(value)
+    item = toml_item(value)
     if key in table:
         before = table.item(key).trivia
         ours, theirs = _split_comment(before.comment.lstrip("# "), unit)
-        if "odds" in str(table[key]) and key not in ORIGIN_NOTES:  # kept as a comment
+        if isinstance(table[key], str) and "odds" in table[key] and key not in ORIGIN_NOTES:  # kept as a comment
             ours, theirs = worth, "; ".join(part for part in (f"was {table[key]}", theirs) if part)
         told = "; ".join(part for part in (worth if ours else "", theirs) if part)
         if told:

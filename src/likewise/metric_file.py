@@ -296,16 +296,17 @@ def _lines(section: str | None, key: str, value: Any, comment: str, words: Metri
     yield from (f"# {line}" for line in words.above.get((section, key), ()))
     comment = "; ".join(part for part in (comment, words.beside.get((section, key), "")) if part)
     beside = f" # {' '.join(comment.split())}" if comment else ""
-    item: Any = _inline(value) if isinstance(value, dict) else tomlkit.item(value)
-    yield f"{tomlkit.key(key).as_string()} = {item.as_string()}{beside}"
+    yield f"{tomlkit.key(key).as_string()} = {toml_item(value).as_string()}{beside}"
 
 
-def _inline(value: dict[str, Any]) -> Any:
-    """A table in one line."""
+def toml_item(value: Any) -> Any:
+    """A value in TOML; tables are in one line."""
     import tomlkit
 
+    if not isinstance(value, dict):
+        return tomlkit.item(value)
     table = tomlkit.inline_table()
-    table.update({key: _inline(each) if isinstance(each, dict) else each for key, each in value.items()})
+    table.update({key: toml_item(each) for key, each in value.items()})
     return table
 
 

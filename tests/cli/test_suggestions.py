@@ -13,7 +13,7 @@ from likewise.datasets import load_mortgages
 from shell import run
 
 
-def people(n=100):
+def people(n=300):
     """Mortgages with an id, and a target with a blank in its name."""
     bunch = load_mortgages()
     table = bunch.data[["income", "obligations", "consumer_credit", "race"]].dropna()[:n]
@@ -68,7 +68,7 @@ def contents(place):
         ('metric "the loans.csv" --target "was approved" --drop id --out other.toml --delimiter ";"', 2),
         (
             'design "the loans.csv" --target "was approved" --id id --protected race --out other.toml --delimiter ";" '
-            "--points 3 --folds 2",
+            "--points 3 --folds 2 --bind 0.5 --loose",
             2,
         ),
         (f"enforce {READ} --method additive --out made.skops", 3),
@@ -78,7 +78,7 @@ def contents(place):
         ("card card.skops --out fresh.csv", 0),
         ('notice card.skops "the loans.csv" --delimiter ";" --id id --person 3 --threshold 0.9 --favourable yes', 0),
         ('decide card.skops "the loans.csv" --delimiter ";" --id id --round r --key-file key --out fresh.csv', 1),
-        (f"enforce {READ} --method additive --decide --threshold 0.5 --width 0.2 --out made.skops", 1),
+        (f"enforce {READ} --method additive --decide --threshold 0.5 --width 0.2 --holdout 0 --out made.skops", 1),
         (f"compare {READ} --method additive --folds 2", 1),
         (f"compare {READ} --method smoothing --folds 2 --draws 20", 1),
         (f"tradeoff {READ} --scale 0.5 --folds 2", 2),
@@ -106,7 +106,7 @@ def test_what_is_suggested_can_be_run_as_printed_and_replaces_nothing(work, tmp_
 
 def test_a_task_that_was_given_is_repeated(work, tmp_path):
     shutil.copytree(work, tmp_path, dirs_exist_ok=True)
-    table = people().assign(years=np.arange(100) % 30)
+    table = people().assign(years=np.arange(300) % 30)
     table.drop(columns=["id", "was approved"]).to_csv(tmp_path / "years.csv", index=False)
     done = call(tmp_path, "metric years.csv --target years --task regression --out years.toml")
     assert all(line.endswith("--task regression") for line in suggested(done.output))

@@ -103,7 +103,7 @@ def test_dask_knows_the_size_of_what_workers_keep():
     from likewise.pairs.box_tree import box_tree_of
 
     X, outputs = np.random.default_rng(0).random((3000, 2)), np.zeros((3000, 1))
-    boxed = buckets.BoxedBucket(box_tree_of(X, outputs, np.ones(2), 1.0))
+    boxed = buckets.BoxedBucket(box_tree_of(X, outputs, np.ones(2), 1.0, np.zeros(2, np.int8)))
     assert sizeof(boxed) > 3000 * 8 * (2 + 1 + 5 + 2)  # columns, outputs, residuals, order and counts
     line = np.zeros(1000)
     block = Block([line], [line], line[None], [])

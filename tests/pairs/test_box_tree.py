@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from likewise.kernel.distance import NULLABLE, NUMBER
-from likewise.pairs import box_bounds
-from likewise.pairs.box_bounds import linear_excess_bound, max_difference
+from likewise.pairs.box_bounds import Space, all_exceed, linear_excess_bound, max_difference
 from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import box_tree_of
+from likewise.pairs.plain import blocks_after
+from likewise.pairs.points import Columns
+from likewise.pairs.scans import search_every_pair
 
 SCALES = np.array([0.4, 0.1, 0.3])  # two numbers and a code
 GAP = np.empty(3)
@@ -25,6 +27,10 @@ def boxes(seed):
     return a, b, slope, outputs
 
 
+def space(scales, n_numbers, slopes, steepness):
+    return Space(np.zeros(len(scales), np.int8), n_numbers, scales, 1.0, slopes, steepness, 0.0)
+
+
 def ends(values):
     return values.min(axis=0), values.max(axis=0)
 
@@ -38,7 +44,9 @@ def test_no_pair_exceeds_by_more_than_its_boxes_allow(seed):
     slopes = np.stack([np.zeros(3), slope])
     residual_a, residual_b = (ends(out[:, None] - people @ slopes.T) for out, people in ((out_a, a), (out_b, b)))
     steepness = np.abs(slopes / SCALES).max(axis=1)
-    bound = linear_excess_bound(*ends(a), *ends(b), *residual_a, *residual_b, 2, SCALES, 1.0, slopes, steepness, GAP)
+    corners = [*zip(ends(a), residual_a, strict=True), *zip(ends(b), residual_b, strict=True)]
+    both = [np.concatenate(each) for each in corners]
+    bound = linear_excess_bound(*both, space(SCALES, 2, slopes, steepness), GAP)
     assert worst <= bound + 1e-12
     # Not by far: outputs follow the slope to 0.02, and a box is 0.2 wide in each of two numbers.
     assert bound <= worst + 0.04 + 0.4 * 2 * SCALES[:2].sum() + SCALES[2]
@@ -49,7 +57,7 @@ def test_two_people_differ_by_what_their_boxes_say(n_classes):
     rng = np.random.default_rng(0)
     for _ in range(200):
         p, q = rng.dirichlet(np.ones(n_classes), 2) / 2  # halved, as everywhere in the search
-        bound = max_difference(p, p, q, q)
+        bound = max_difference(p, p, q, q, 0, n_classes)
         assert np.abs(p - q).sum() <= bound + 1e-15
         assert bound <= np.abs(p - q).sum() + 2e-5
 
@@ -61,7 +69,7 @@ def test_a_box_in_which_someone_misses_a_number_has_no_limits_there():
     kinds = np.array([NUMBER, NULLABLE], dtype=np.int8)
     outputs = rng.random((300, 1))
     tree = box_tree_of(X, outputs, np.ones(2), 1.0, kinds)
-    missing = np.isnan(tree.columns[1])
+    missing = np.isnan(tree.points[1])
     some = [bool(missing[a:b].any()) for a, b in zip(tree.start, tree.stop, strict=True)]
     assert 0 < sum(some) < len(some)
     np.testing.assert_array_equal(np.isneginf(tree.low[:, 1]), some)
@@ -71,10 +79,8 @@ def test_a_box_in_which_someone_misses_a_number_has_no_limits_there():
 
 def boxes_exceed(outputs, gap, tolerance, largest):
     """For two boxes of numbers from 0 to 0.1 and from `gap` to ``gap + 0.1``, with a scale of 1."""
-    low, high = np.zeros(1), np.full(1, 0.1)
-    ends = [np.array([value]) for value in outputs]
-    boxes = (low, high, low + gap, high + gap, *ends)
-    return box_bounds.all_exceed(*boxes, 1, np.ones(1), 1.0, tolerance, largest, np.empty(1))
+    corners = [np.array(each) for each in zip((0.0, 0.1, gap, gap + 0.1), outputs, strict=True)]
+    return all_exceed(*corners, space(np.ones(1), 1, np.empty((0, 1)), np.empty(0)), tolerance, largest, np.empty(1))
 
 
 def test_whole_boxes_are_counted_only_if_the_farthest_pair_exceeds():
@@ -98,15 +104,18 @@ def linear(n=600):
 
 def test_rounding_of_bounds_hides_no_pair():
     X, scales, outputs = linear()
-    tree = box_tree_of(X, outputs, scales, 1.0)
-    pruned, full = search_tree(tree, 0.0, 10), search_tree(tree, 0.0, 10, prune=False)
+    tree = box_tree_of(X, outputs, scales, 1.0, np.zeros(3, np.int8))
+    columns = Columns(np.ascontiguousarray(X.T), np.zeros(3, np.int8), scales, 1.0)
+    blocks = blocks_after(columns, np.ascontiguousarray(outputs.T))
+    pruned, (full, _) = search_tree(tree, 0.0, 10), search_every_pair(blocks, np.ones(len(X), np.int64), 0.0, 10)
     assert full.n_violations > 100
     assert pruned.n_violations == full.n_violations
     assert pruned.n_compared < full.n_compared
 
 
 def tied():
-    return box_tree_of(np.zeros((4, 1)), np.array([[0.0], [0.5], [0.5], [0.0]]), np.ones(1), 1.0)
+    outputs = np.array([[0.0], [0.5], [0.5], [0.0]])
+    return box_tree_of(np.zeros((4, 1)), outputs, np.ones(1), 1.0, np.zeros(1, np.int8))
 
 
 def test_pairs_as_bad_as_the_least_bad_that_is_listed_are_listed_by_position():

@@ -10,7 +10,6 @@ from likewise import TableMetric
 from likewise._subsample import fixed_sample
 from likewise.distributed.frames import describe
 from likewise.kernel.distance import CODE, NULLABLE, NUMBER
-from likewise.pairs import points
 from likewise.pairs.cutting_planes import mean_powers
 from likewise.pairs.points import Points, gaps_between, groups_of
 
@@ -71,16 +70,6 @@ def test_equal_rows_are_one_group_named_by_their_first():
     found = groups_of(rows)
     assert (found.first.tolist(), found.count.tolist()) == ([0, 1, 4], [3, 2, 1])
     assert found.of_row.tolist() == [0, 1, 0, 1, 2, 0]
-
-
-def test_rows_whose_hashes_collide_are_told_apart(monkeypatch):
-    rows = np.array([[2.0, 0.0], [1.0, 5.0], [2.0, -0.0], [1.0, 4.0], [1.0, 5.0]])
-    expected = groups_of(rows)
-    assert expected.of_row.tolist() == [0, 1, 0, 2, 1]
-    monkeypatch.setattr(points, "row_hashes", lambda columns: np.zeros(len(rows), dtype=np.uint64))
-    found = groups_of(rows)
-    assert found.of_row.tolist() == expected.of_row.tolist()
-    assert (found.first.tolist(), found.count.tolist()) == (expected.first.tolist(), expected.count.tolist())
 
 
 def test_a_digest_has_every_category_the_ends_of_numbers_and_what_is_missing():

@@ -75,7 +75,7 @@ def test_what_was_compiled_from_a_changed_file_is_compiled_anew():
 
     assert stale("kernel/bounds.py") == set()
     assert {"box_bounds", "box_tree", "box_search", "gather", "kernels"} <= stale("pairs/box_bounds.py")
-    assert stale("pairs/box_search.py") == {"box_search", "gather", "buckets"}
+    assert stale("pairs/box_search.py") == {"box_search", "gather", "comparators", "buckets"}
     assert {"kernels", "box_search", "transport"} <= stale("kernel/distance.py")  # kinds of columns are constants in it
     assert stale("kernel/evidence.py") == {"kernels"}
 

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
@@ -88,22 +88,22 @@ def solve_quadratic(
     # In units of the objective's own steepness, so that a start with weak and strong columns is balanced.
     steepness = float(np.abs(g if near is None else H @ x + g).max(initial=0.0))
     multipliers = max(1e-3, steepness) / len(f) / -f
-    size_before, slopes, turned = 1.0, limits.rows, limits.turned
+    size_before = 1.0
     for _ in range(_MOST_STEPS):
         gap, downhill = float(-f @ multipliers), H @ x + g
-        left_over = np.abs(downhill + turned @ multipliers).max()
+        left_over = np.abs(downhill + limits.turned @ multipliers).max()
         # The gap bounds the error once the multipliers balance the gradient.
         if gap <= tolerance and left_over <= 0.01 * np.sqrt(tolerance):
             break
         system = _add_products(H, limits, multipliers / -f)
-        newton = _Newton(factorised(system), downhill, slopes, turned, f, multipliers)
-        _, shift, turn = newton.move(np.zeros_like(f))
+        newton = partial(_newton_step, factorised(system), downhill, limits, f, multipliers)
+        _, shift, turn = newton(np.zeros_like(f))
         size = min(_longest(multipliers, turn), _longest(-f, -shift))
         left = float((-f - size * shift) @ (multipliers + size * turn))
         # The linear system leaves out the product of the two changes. After a short step, return to the centre, from
         # where steps are longer.
         centring = max(left / gap, 1 - size_before) ** 3
-        step, shift, turn = newton.move(centring * gap / len(f) + turn * shift)
+        step, shift, turn = newton(centring * gap / len(f) + turn * shift)
         size = 0.995 * min(_longest(multipliers, turn), _longest(-f, -shift))
         while size > 1e-10 and not (limits.values(x + size * step) <= 0.001 * f).all():
             size *= 0.8
@@ -114,21 +114,13 @@ def solve_quadratic(
     return x, multipliers
 
 
-class _Newton(NamedTuple):
-    """One linear system of the method, for several right-hand sides."""
-
-    factor: FloatArray
-    downhill: FloatArray
-    slopes: Any
-    turned: Any
-    f: FloatArray
-    multipliers: FloatArray
-
-    def move(self, aim: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Steps of variables, limits and multipliers towards limits times multipliers equal to `aim`."""
-        step = -solve_factorised(self.factor, self.downhill + self.turned @ (aim / -self.f))
-        shift = self.slopes @ step
-        return step, shift, -self.multipliers + (aim + self.multipliers * shift) / -self.f
+def _newton_step(
+    factor: FloatArray, downhill: FloatArray, limits: Limits, f: FloatArray, multipliers: FloatArray, aim: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Steps of variables, limits and multipliers towards limits times multipliers equal to `aim`."""
+    step = -solve_factorised(factor, downhill + limits.turned @ (aim / -f))
+    shift = limits.rows @ step
+    return step, shift, -multipliers + (aim + multipliers * shift) / -f
 
 
 def _add_products(H: FloatArray, limits: Limits, weights: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from likewise._validation import plain
 from likewise.auditing.intervals import mean_interval, share_interval
 from likewise.pairs.model_outputs import OutputLabels
 from likewise.verification.base import InputSpace
-from likewise.verification.domain import CategoricalDomain, NumericDomain
+from likewise.verification.domain import CategoricalDomain
 
 _FEWEST, _MOST = 16, 256  # values of a column, or of several together, that people are given if there are more
 _LISTED = 8  # values that are compared two by two; so few numbers may be codes, and those between them are not tried
@@ -211,8 +211,9 @@ class Alternatives(NamedTuple):
         if isinstance(held, CategoricalDomain):
             return cls._of_domain(space.codes(column))
         n_seen = len(np.unique(seen[~np.isnan(seen) & held.holds(seen)]))
-        if n_seen > _LISTED and held.step is not None and held.last - held.first < most:
-            return cls._of_domain(_or_blank(held.at(np.arange(held.first, held.last + 1)), held))
+        every = space.few_values(column, most)
+        if n_seen > _LISTED and every is not None:
+            return cls._of_domain(every)
         return cls._of_people(spread_numbers(space, column, most)[:, None], n_seen, most, "values")
 
     @classmethod
@@ -238,11 +239,7 @@ def spread_numbers(space: InputSpace, column: int, n_values: int) -> FloatArray:
     if len(np.unique(seen)) > n_values:
         seen = np.quantile(seen, np.linspace(0, 1, n_values), method="nearest")
     values = np.unique(np.concatenate([seen, held.at(np.array([held.first, held.last]))]))
-    return _or_blank(values, held)
-
-
-def _or_blank(values: FloatArray, held: NumericDomain) -> FloatArray:
-    return np.append(values, np.nan) if held.blank else values
+    return space.or_blank(column, values)
 
 
 def shown_pair(space: InputSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:

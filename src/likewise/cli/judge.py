@@ -20,6 +20,7 @@ from likewise.exceptions import FileError, InvalidInputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from likewise.cli.metric import RevealOptions
     from likewise.design.judgements import JudgedMetric
     from likewise.design.questions import Question
     from likewise.metrics.table import TableMetric
@@ -207,14 +208,7 @@ def read_people_table(echo: Output, source: PeopleSource, metric: TableMetric | 
 
 
 def metric_from_judgements(
-    echo: Output,
-    source: PeopleSource,
-    answers: Path,
-    *,
-    start: Path | None,
-    strict: bool,
-    zero: Sequence[str],
-    to: Destination,
+    echo: Output, source: PeopleSource, answers: Path, how: RevealOptions, strict: bool, to: Destination
 ) -> None:
     """Learn a metric from a file of judgements, and write it."""
     from likewise.cli.new_metric import Replaced, write_made
@@ -223,7 +217,7 @@ def metric_from_judgements(
     from likewise.design.judgements import learn_metric
     from likewise.metric_file import MetricFile, read_metric_file, today
 
-    out = to.path
+    out, start, zero = to.path, how.start, how.zero
     to.check(source.table, answers, start)
     if not answers.exists():
         raise FileError(f"There is no file {answers}.")

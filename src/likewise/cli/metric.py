@@ -111,7 +111,7 @@ def reveal(
                 "write it into the file."
             )
         people = source.people if source.target is None else replace(source.people, drop=(*source.drop, source.target))
-        metric_from_judgements(echo, people, judgements, start=how.start, strict=strict, zero=how.zero, to=to)
+        metric_from_judgements(echo, people, judgements, how, strict, to)
     elif strict:
         raise InvalidInputError("--strict is for --judgements, answers of likewise judge. Give these, or leave it out.")
     elif (source.target is None) == (how.scores is None):

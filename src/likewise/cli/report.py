@@ -62,6 +62,15 @@ class Page:
         source, made = named(self.source.table), _how_made(files, model)
         return {"title": self.title, "source": source, "date": self.date or "", "made": made}
 
+    def review_of(
+        self, echo: Output, review: ReviewOptions, metric: Any, limits: tuple[float, float] | None
+    ) -> FileReview | None:
+        """The review of the table's files, if one was asked for."""
+        if not review.is_given:
+            return None
+        ignore = [name for name in (self.target, self.scores) if name is not None]
+        return read_review(echo, self.source, review, metric, limits, ignore=ignore)[0]
+
     def of_other_system(self, echo: Output, model: Any, review: ReviewOptions) -> ReportData:
         """Measure what scores show, and the model where it can be asked."""
         import numpy as np
@@ -97,7 +106,7 @@ class Page:
             outcome=shown,
             model_name=self.model_name or "",
             output_range=limits,
-            review=_review_of(echo, source, review, file.metric, limits, self.scores),
+            review=self.review_of(echo, review, file.metric, limits),
             model=model,
             asked=asked,
             domain=None if asked is None else file.domain_for(asked),
@@ -137,7 +146,7 @@ class Page:
             seen=seen,
             made_by=made_by,
             outcome=self.outcome if data.is_classification else self.target,
-            review=_review_of(echo, self.source, review, metric, limits, self.target, self.scores),
+            review=self.review_of(echo, review, metric, limits),
             cv=self.folds,
             verbose=not echo.as_json,
             model_name=Path(str(self.model_name)).name,
@@ -221,21 +230,6 @@ def report(echo: Output, page: Page, review: ReviewOptions, to: Destination) -> 
     write_text(to.path, render(measure(echo, model, review)))
     echo(f"Wrote {to.out}", report_file=str(to.out))
     echo.finish(f"open {to.out} in a browser")
-
-
-def _review_of(
-    echo: Output,
-    source: PeopleSource,
-    review: ReviewOptions,
-    metric: Any,
-    output_range: tuple[float, float] | None,
-    *others: str | None,
-) -> FileReview | None:
-    """The review of the table's files, if one was asked for; `others` are the target and the scores."""
-    if not review.is_given:
-        return None
-    ignore = [name for name in others if name is not None]
-    return read_review(echo, source, review, metric, output_range, ignore=ignore)[0]
 
 
 def write_report(model: Any, X: Any, y: Any, path: Path, **parameters: Any) -> None:

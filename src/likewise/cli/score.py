@@ -15,7 +15,7 @@ import click
 
 from likewise._favourable import given_or_stored
 from likewise.cli import console as options
-from likewise.cli.console import Band, Batching, Destination, Dialect, Output, command, facts_of, next_command
+from likewise.cli.console import Band, Batching, Destination, Output, command, facts_of, next_command
 from likewise.cli.models import class_named, echo_favourable
 from likewise.exceptions import FileError, InvalidInputError
 
@@ -143,7 +143,7 @@ def decide(
     Example: likewise decide model.skops new.csv --round 2026-11-17 --key-file secret.key --threshold 0.6 --width 0.1
     """
     if earlier is not None:
-        _verify(echo, earlier, model, table, key_file, batching.dialect, batching.id_column)
+        _verify(echo, earlier, model, table, key_file, batching)
         return
     if round_name is None or key_file is None:
         raise InvalidInputError("--round and --key-file are needed: the draw follows from the key and the round.")
@@ -245,13 +245,7 @@ def _echo_costs(echo: Output, costs: DecisionCosts) -> None:
 
 
 def _verify(
-    echo: Output,
-    earlier: Path,
-    model: Path | None,
-    table: Path | None,
-    key_file: Path | None,
-    dialect: Dialect,
-    id_column: str | None,
+    echo: Output, earlier: Path, model: Path | None, table: Path | None, key_file: Path | None, batching: Batching
 ) -> None:
     from likewise.cli.decision_files import VerificationError, read_record, verify, verify_scores
 
@@ -260,8 +254,8 @@ def _verify(
     record = read_record(earlier)
     try:
         if model is not None and table is not None:
-            verify_scores(earlier, record, model, table, dialect, id_column)
-        n = verify(earlier, record, id_column, None if key_file is None else read_key(key_file))
+            verify_scores(earlier, record, model, table, batching.dialect, batching.id_column)
+        n = verify(earlier, record, batching.id_column, None if key_file is None else read_key(key_file))
     except VerificationError as failure:
         echo.facts |= {"verified": False, "reason": str(failure)}
         if echo.as_json:

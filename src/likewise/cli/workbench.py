@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
+import warnings
 import webbrowser
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
     from likewise.cli.dataset import Dataset
     from likewise.metrics.table import TableMetric
-    from likewise.workbench.engine import Problem
+    from likewise.workbench.engine import Engine, Problem
     from likewise.workbench.exports import Tools
+    from likewise.workbench.state import Session
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
@@ -75,10 +77,15 @@ def workbench(
     """
     import numpy as np
 
+    from likewise._guarantee_warnings import IneffectiveWeightWarning, VacuousGuaranteeWarning
     from likewise._optional import need
 
     need("starlette", "The workbench")
     need("uvicorn", "The workbench")
+    from likewise.workbench.engine import Engine
+    from likewise.workbench.hub import Hub
+    from likewise.workbench.server import HOST, bind, make_server
+
     units: dict[str, str] = {}
     if demo:
         if source.table is not None or source.target is not None:
@@ -98,44 +105,6 @@ def workbench(
     model: Any = None if model_file is None else load_any_model(str(model_file), categories)
     problem = _with_scores(echo, problem, source, model, scores)
     problem = problem if model_file is None else replace(problem, scores_title=model_file.name)
-    serve(
-        echo,
-        problem,
-        tools,
-        protected=[name.strip() for part in protected for name in part.split(",") if name.strip()],
-        metric_file=metric_file,
-        state=state or source.table.with_suffix(".likewise.json"),
-        out=out,
-        port=port,
-        tour=demo,
-        browser=not no_browser,
-    )
-
-
-def serve(
-    echo: Output,
-    problem: Problem,
-    tools: Tools,
-    *,
-    protected: list[str],
-    metric_file: Path | None,
-    state: Path,
-    out: Path | None,
-    port: int,
-    tour: bool,
-    browser: bool,
-) -> None:
-    """Open or make the session, and serve it until it is stopped."""
-    import warnings
-
-    from likewise._guarantee_warnings import IneffectiveWeightWarning, VacuousGuaranteeWarning
-    from likewise.metric_file import read_metric_file
-    from likewise.workbench.engine import Engine
-    from likewise.workbench.hub import Hub
-    from likewise.workbench.server import HOST, bind, make_server
-    from likewise.workbench.starts import from_file
-    from likewise.workbench.state import Session
-
     for kind in (VacuousGuaranteeWarning, IneffectiveWeightWarning):  # the page shows both in its figures
         warnings.simplefilter("ignore", kind)
     engine = Engine(problem)
@@ -143,6 +112,31 @@ def serve(
         echo.note(
             f"Live figures are of {len(engine.X):,} people, an even sample of the {engine.n_table:,} in the table."
         )
+    state, names = state or source.table.with_suffix(".likewise.json"), ",".join(protected).split(",")
+    locked = [name.strip() for name in names if name.strip()]
+    session = _session(echo, engine, problem, locked, metric_file, state)
+    hub = Hub(session, engine, tools, out or state.with_suffix(""), tour=demo)
+    token, bound = secrets.token_urlsafe(24), bind(port)
+    address = f"http://{HOST}:{bound.getsockname()[1]}/?token={token}"
+    server = make_server(hub, token, bound)
+    echo(f"Workbench: {address}\nThe record is kept in {state}. End it with Ctrl-C.", address=address, state=str(state))
+    echo.finish()
+    if not no_browser:
+        webbrowser.open(address)
+    try:
+        server.run(sockets=[bound])
+    finally:
+        hub.close()
+
+
+def _session(
+    echo: Output, engine: Engine, problem: Problem, protected: list[str], metric_file: Path | None, state: Path
+) -> Session:
+    """Open the session of a file, or make one that starts from a metric file."""
+    from likewise.metric_file import read_metric_file
+    from likewise.workbench.starts import from_file
+    from likewise.workbench.state import Session
+
     table = {"name": problem.table, "target": problem.target, "fingerprint": problem.fingerprint}
     sheet = engine.empty_sheet(protected)
     if metric_file is not None:
@@ -156,19 +150,7 @@ def serve(
         echo(f"Opened {state} where it was, after {session.last} events.")
         if protected or metric_file:
             echo.note("--protected and --metric are for a new session, and left out here.")
-    folder = out or state.with_suffix("")
-    hub = Hub(session, engine, tools, folder, tour=tour)
-    token, bound = secrets.token_urlsafe(24), bind(port)
-    address = f"http://{HOST}:{bound.getsockname()[1]}/?token={token}"
-    server = make_server(hub, token, bound)
-    echo(f"Workbench: {address}\nThe record is kept in {state}. End it with Ctrl-C.", address=address, state=str(state))
-    echo.finish()
-    if browser:
-        webbrowser.open(address)
-    try:
-        server.run(sockets=[bound])
-    finally:
-        hub.close()
+    return session
 
 
 def _write_demo(echo: Output) -> None:
@@ -187,8 +169,7 @@ def _write_demo(echo: Output) -> None:
 def _demo_units() -> dict[str, str]:
     from likewise.datasets import load_mortgages
 
-    units = {name: unit for name, unit in load_mortgages().units.items() if unit != "category"}
-    return units | {"dependents": "1 dependent", "credit_lines": "1 credit line"}
+    return {name: unit for name, unit in load_mortgages().units.items() if unit != "category"}
 
 
 def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:

@@ -35,7 +35,14 @@ from likewise.distributed.frames import DaskTable, categories_under, metric_colu
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.pairs.box_search import count_above
-from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
+from likewise.pairs.box_tree import (
+    SLOPE_SAMPLE,
+    SearchParameters,
+    build_box_tree,
+    column_ranges,
+    parts_of,
+    search_parameters,
+)
 from likewise.pairs.model_outputs import ModelOutputs, OutputLabels
 from likewise.pairs.points import groups_of
 
@@ -134,4 +141,4 @@ def _outputs(positions: IntArray, bucket: BoxedBucket) -> tuple[IntArray, FloatA
     """Which of some sorted positions are in a bucket, and the outputs there."""
     tree = bucket.tree
     here = np.isin(tree.order, positions)
-    return np.searchsorted(positions, tree.order[here]), tree.outputs[:, here].T
+    return np.searchsorted(positions, tree.order[here]), parts_of(tree)[1][:, here].T

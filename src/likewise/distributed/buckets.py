@@ -306,15 +306,13 @@ class BoxedBucket:
         return sum(array.nbytes for array in (*self.tree, *(self.rows or ())) if isinstance(array, np.ndarray))
 
 
-_RANGES = ("low", "high", "output_low", "output_high", "residual_low", "residual_high")  # of boxes of a `BoxTree`
-
-
 class BucketSummary(NamedTuple):
-    """What the client knows of a bucket: the `sample` of `sampled_excesses`, and the `_RANGES` of its root."""
+    """What the client knows of a bucket: `sample` is that of `sampled_excesses`, `low` and `high` are its box."""
 
     n_rows: int
     sample: tuple[FloatArray, float]
-    root: tuple[FloatArray, ...]
+    low: FloatArray
+    high: FloatArray
 
 
 class BoxedBuckets(NamedTuple):
@@ -337,11 +335,11 @@ class BoxedBuckets(NamedTuple):
 
     def crossing_pairs(self, tolerance: float) -> list[tuple[int, int]]:
         """Pairs of buckets, or of one with itself, in which a pair of people may exceed by more than `tolerance`."""
-        stacked = tuple(np.stack(ranges) for ranges in zip(*(summary.root for summary in self.summaries), strict=True))
+        low, high = (np.stack(ends) for ends in zip(*((each.low, each.high) for each in self.summaries), strict=True))
         return [
             (a, int(b))
             for a in range(len(self.buckets))
-            for b in np.flatnonzero(_may_exceed(a, stacked, tuple(self.parameters), tolerance))
+            for b in np.flatnonzero(_may_exceed(a, low, high, self.parameters.space, tolerance))
         ]
 
     def map_pairs(self, task: Any, pairs: Sequence[tuple[int, int]]) -> list[Any]:
@@ -359,23 +357,15 @@ def _summarise(bucket: BoxedBucket | None, tolerance: float, n_worst: int) -> Bu
     if bucket is None:
         return None
     tree = bucket.tree
-    root = tuple(getattr(tree, name)[0] for name in _RANGES)
-    return BucketSummary(len(tree.counts), sampled_excesses(tree, tolerance, n_worst), root)
+    return BucketSummary(len(tree.counts), sampled_excesses(tree, tolerance, n_worst), tree.low[0], tree.high[0])
 
 
 @njit(cache=True, error_model="numpy")
-def _may_exceed(a, roots, parameters, tolerance):
-    low, high, output_low, output_high, residual_low, residual_high = roots
-    _, _, n_numbers, scales, p, _, slopes, steepness, slack = parameters
-    out, gap = np.zeros(len(low), np.bool_), np.empty(len(scales))
+def _may_exceed(a, low, high, space, tolerance):
+    out, gap = np.zeros(len(low), np.bool_), np.empty(len(space.scales))
     out[a] = True
     for b in range(a + 1, len(low)):
-        most = excess_bound(
-            low[a], high[a], low[b], high[b], output_low[a], output_high[a], output_low[b], output_high[b],
-            residual_low[a], residual_high[a], residual_low[b], residual_high[b],
-            n_numbers, scales, p, slopes, steepness, gap,
-        )  # fmt: skip
-        out[b] = most + slack > tolerance
+        out[b] = excess_bound(low[a], high[a], low[b], high[b], space, gap) > tolerance
     return out
 
 

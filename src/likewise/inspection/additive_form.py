@@ -224,12 +224,12 @@ def grid_of(held: Any, name: Any) -> FloatArray | None:
     """The numbers of a declared grid; None for a range without a step."""
     if held.step is None:
         return None
-    if held.last - held.first >= _MAX_GRID:
+    if held.n_values > _MAX_GRID:
         raise InvalidInputError(
-            f"domain must declare at most {_MAX_GRID:,} numbers per column; {name!r} has "
-            f"{held.last - held.first + 1:,}. Declare a larger step, or none for a column without jumps."
+            f"domain must declare at most {_MAX_GRID:,} numbers per column; {name!r} has {held.n_values:,}. Declare a "
+            "larger step, or none for a column without jumps."
         )
-    return np.asarray(held.at(np.arange(held.first, held.last + 1)), dtype=np.float64)
+    return np.asarray(held.every(), dtype=np.float64)
 
 
 def linear_form(linear: LinearModel, scores: AdditiveScores) -> AdditiveForm:

@@ -5,7 +5,6 @@ Scorecards of likewise (which read themselves), linear models behind preprocessi
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from likewise._typing import FloatArray
 from likewise.ask import answers
 from likewise.exceptions import UnprovableError
 from likewise.inspection.linear import CLIPPED, IDENTITY, LOGISTIC, LinearModel, Link, read_linear_model
-from likewise.inspection.preprocessing import RawColumn, unwrap
+from likewise.inspection.preprocessing import RawColumn, preprocessed, unwrap
 
 _ROUNDING = 2.0**-50  # of a sum of a few numbers, relative to their size
 
@@ -44,14 +43,17 @@ class Curve:
         """Largest changes of the output for given rises of the score."""
         return np.asarray(self.value(self.centre + rises / 2) - self.value(self.centre - rises / 2))
 
-    def rise(self, d: float, low: float, high: float, top: float) -> float:
-        """Largest ``value(b) - value(a)`` with ``b - a <= d``, ``low <= a <= high`` and ``b <= top`` (theory, 15.1)."""
-        if d <= 0:
-            return 0.0
-        a = min(max(self.centre - d / 2, low), high)
-        if a + d > top:
-            a = max(low, top - d)
-        return max(0.0, float(self.value(np.array(min(a + d, top))) - self.value(np.array(a))))
+    def rise(self, d: Any, low: Any, high: Any, top: Any) -> FloatArray:
+        """Largest ``value(b) - value(a)`` with ``b - a <= d``, ``low <= a <= high`` and ``b <= top`` (theory, 15.1).
+
+        It is the largest ``value(min(a + d, top)) - value(a)``. Up to ``a = top - d`` this rises until the middle is at
+        the centre and falls then; beyond it falls.
+        """
+        a = np.clip(self.centre - d / 2, low, np.maximum(low, high))
+        with np.errstate(invalid="ignore"):  # infinite limits, where nobody is
+            a = np.where(a + d > top, np.maximum(low, top - d), a)
+            rise = self.value(np.minimum(a + d, top)) - self.value(a)
+        return np.where(d > 0, np.maximum(rise, 0.0), 0.0)
 
     def divided(self, width: float) -> Curve:
         """The output as a share of a width."""
@@ -150,7 +152,7 @@ def linear_scores(model: Any, linear: LinearModel) -> AdditiveScores:
             features.setdefault(source.column, []).append(j)
 
     def part_of(own: list[int]) -> Callable[[Any], FloatArray]:
-        return lambda rows: _preprocessed(steps, rows)[:, own] @ coef[:, own].T
+        return lambda rows: np.asarray(preprocessed(steps, rows), dtype=np.float64)[:, own] @ coef[:, own].T
 
     curve = curve_of(linear.link)
     n_rounded = coef.shape[1] + 8
@@ -165,15 +167,6 @@ def linear_scores(model: Any, linear: LinearModel) -> AdditiveScores:
         n_rounded * _ROUNDING * size,
         n_rounded,
     )
-
-
-def _preprocessed(steps: list[Any], rows: Any) -> FloatArray:
-    """What the last step of a model is given."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # unknown categories are intended where the domain has them
-        for step in steps:
-            rows = step.transform(rows)
-    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
 def _numeric_categories(sources: list[RawColumn]) -> FloatArray:

@@ -115,14 +115,17 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
     if dump.get("average_output"):
         share = n_scores / max(1, len(dump["tree_info"]))
     for i, tree in enumerate(dump["tree_info"]):
-        left: list[int] = []
-        right: list[int] = []
-        tests: list[Test | None] = []
-        leaves: list[float] = []
-        _walk_lightgbm(tree["tree_structure"], left, right, tests, leaves)
-        values = np.zeros((len(left), n_scores))
-        values[:, i % n_scores] = np.array(leaves) * share * scale
-        builder.add(left, right, tests, values)
+        nodes, left, right = [tree["tree_structure"]], [], []
+        for node in nodes:  # to which the children are added on the way
+            is_leaf = "split_feature" not in node
+            left.append(-1 if is_leaf else len(nodes))
+            right.append(-1 if is_leaf else len(nodes) + 1)
+            nodes += [] if is_leaf else [node["left_child"], node["right_child"]]
+        if any("leaf_coeff" in node for node in nodes):
+            raise UnprovableError("LightGBM with linear_tree=True has no constant leaves")
+        values = np.zeros((len(nodes), n_scores))
+        values[:, i % n_scores] = np.array([float(node.get("leaf_value", 0.0)) for node in nodes]) * share * scale
+        builder.add(left, right, [_lightgbm_test(node) for node in nodes], values)
     categories = dump.get("pandas_categorical") or []
     infos, names = dump["feature_infos"], dump["feature_names"]
     codes = frozenset(j for j, name in enumerate(names) if infos.get(name, {}).get("values"))
@@ -136,34 +139,21 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
     return builder.ensemble(np.zeros(n_scores), link, features, codes=codes)
 
 
-def _walk_lightgbm(
-    node: dict[str, Any], left: list[int], right: list[int], tests: list[Test | None], leaves: list[float]
-) -> int:
-    """Append a node and all below it; return its position."""
-    here = len(left)
-    for part in (left, right):
-        part.append(-1)
-    tests.append(None)
-    leaves.append(float(node.get("leaf_value", 0.0)))
-    if "leaf_coeff" in node:
-        raise UnprovableError("LightGBM with linear_tree=True has no constant leaves")
+def _lightgbm_test(node: dict[str, Any]) -> Test | None:
+    """The test of a node; None for a leaf."""
     if "split_feature" not in node:
-        return here
+        return None
     feature, missing = int(node["split_feature"]), node["missing_type"]
     if node["decision_type"] == "==":
         members = frozenset(int(part) for part in str(node["threshold"]).split("||"))
-        tests[here] = Test(feature, blank_left=False, left=members)
-    else:
-        tests[here] = Test(
-            feature,
-            float(node["threshold"]),
-            blank_left=bool(node["default_left"]),
-            blank_is_zero=missing != "NaN",
-            zero_is_blank=missing == "Zero",
-        )
-    left[here] = _walk_lightgbm(node["left_child"], left, right, tests, leaves)
-    right[here] = _walk_lightgbm(node["right_child"], left, right, tests, leaves)
-    return here
+        return Test(feature, blank_left=False, left=members)
+    return Test(
+        feature,
+        float(node["threshold"]),
+        blank_left=bool(node["default_left"]),
+        blank_is_zero=missing != "NaN",
+        zero_is_blank=missing == "Zero",
+    )
 
 
 def read_catboost(model: Any) -> TreeEnsemble:
@@ -206,8 +196,6 @@ def read_catboost(model: Any) -> TreeEnsemble:
         right = [2 * i + 2 if i < n_inner else -1 for i in range(2 * n_inner + 1)]
         levels = [int(np.log2(i + 1)) for i in range(n_inner)]
         values = np.zeros((2 * n_inner + 1, n_scores))
-        for i in range(2**depth):
-            turns = [(i >> (depth - 1 - level)) & 1 for level in range(depth)]
-            values[n_inner + i] = leaves[sum(turn << level for level, turn in enumerate(turns))]
+        values[n_inner:] = leaves[[int(f"{i:0{depth}b}"[::-1], 2) for i in range(2**depth)]]
         builder.add(left, right, [*(tests[level] for level in levels), *([None] * 2**depth)], values)
     return builder.ensemble(np.atleast_1d(bias), links[loss], as_numbers)

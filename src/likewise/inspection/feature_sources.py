@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 
+from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
 from likewise.inspection.baselines import AsNumbers
-from likewise.inspection.preprocessing import is_scaler, unwrap
+from likewise.inspection.preprocessing import SCALERS, after_step, preprocessed, refuse_markers, unwrap
 
 
 class Source(NamedTuple):
@@ -47,6 +47,10 @@ class Source(NamedTuple):
         """All columns behind the feature, ascending."""
         return tuple(sorted({each.column for each in self.factors or (self,)}))
 
+    def mapped(self, factor: float, shift: float) -> Source:
+        """The feature times `factor` plus `shift`."""
+        return self
+
     def is_linear_in(self, column: int) -> bool:
         """Whether it is a factor times the number in a column plus a constant, all other columns held fixed."""
         own = [each.linear for each in self.factors or (self,) if each.column == column]
@@ -76,12 +80,18 @@ class Preprocessing:
     sources: Sources
 
     @classmethod
-    def of(cls, model: Any, n_columns: int, *, products: bool = False) -> Preprocessing:
-        """Take a fitted model apart, or raise `UnprovableError` with the reason; products only where they are read."""
+    def of(cls, model: Any, columns: Sequence[int], *, products: bool = False) -> Preprocessing:
+        """Take a fitted model apart, or raise `UnprovableError` with the reason; products only where they are read.
+
+        Parameters
+        ----------
+        columns : sequence of int
+            What the columns that the model takes are called in the sources.
+        """
         steps, last = unwrap(model)
-        sources: Sources = [Source(i) for i in range(n_columns)]
+        sources: Sources = [Source(i) for i in columns]
         for step in steps:
-            sources = _after(step, sources)
+            sources = after_step(step, sources, _RULES, None)
         if not products and any(source and source.factors for source in sources):
             raise UnprovableError(
                 f"products of columns are read in front of linear models only, not {type(last).__name__}"
@@ -90,41 +100,21 @@ class Preprocessing:
 
     def __call__(self, rows: Any) -> Any:
         """The input of `last` for some rows."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # unknown categories are intended where the domain has them
-            for step in self.steps:
-                rows = step.transform(rows)
-        return rows.toarray() if hasattr(rows, "toarray") else rows
+        return preprocessed(self.steps, rows)
+
+    def numbers(self, rows: Any) -> FloatArray:
+        """The same as an array."""
+        return np.asarray(self(rows), dtype=np.float64)
 
 
-def _after(step: Any, sources: Sources) -> Sources:
-    """Sources of the features after a step."""
-    steps, last = unwrap(step)
-    if last is not step:
-        for part in (*steps, *([] if last is None else [last])):
-            sources = _after(part, sources)
+def _scaled(step: Any, sources: Sources) -> Sources:
+    if not getattr(step, "clip", False):
         return sources
-    kind = type(step)
-    if is_scaler(step):
-        return [
-            source and source._replace(linear=source.linear and not getattr(step, "clip", False)) for source in sources
-        ]
-    if step is None or kind is AsNumbers or (kind is FunctionTransformer and step.func is None):
-        return sources
-    if kind is SimpleImputer:
-        return _after_imputer(step, sources)
-    if kind is OrdinalEncoder:
-        return [source and source.recoded for source in sources]
-    if kind is OneHotEncoder:
-        return _after_one_hot(step, sources)
-    if kind is PolynomialFeatures:
-        return [_product(sources, powers) for powers in step.powers_.tolist()]
-    if kind is ColumnTransformer:
-        return _after_columns(step, sources)
-    raise UnprovableError(
-        f"the step {kind.__name__} is not a scaler, SimpleImputer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures "
-        "or ColumnTransformer"
-    )
+    return [source and source._replace(linear=False) for source in sources]
+
+
+def _products(step: PolynomialFeatures, sources: Sources) -> Sources:
+    return [_product(sources, powers) for powers in step.powers_.tolist()]
 
 
 def _product(sources: Sources, powers: list[int]) -> Source | None:
@@ -138,33 +128,34 @@ def _product(sources: Sources, powers: list[int]) -> Source | None:
     return Source(-1, monotone=False, linear=all(each.linear for each in used if each.factors), factors=factors)
 
 
-def _after_imputer(step: SimpleImputer, sources: Sources) -> Sources:
-    marker = step.missing_values
-    if not (marker is None or (isinstance(marker, float) and np.isnan(marker))):
-        raise UnprovableError(f"SimpleImputer with missing_values={marker!r} changes values that are not missing")
+def _imputed(step: SimpleImputer, sources: Sources) -> Sources:
+    refuse_markers(step, none=True)
     empty = np.array([fill != fill for fill in step.statistics_.tolist()])
     kept = [source for source, gone in zip(sources, empty, strict=True) if not gone or step.keep_empty_features]
     flagged = step.indicator_.features_.tolist() if step.add_indicator else []
     return [*kept, *(sources[i] for i in flagged)]  # an indicator is the same for all numbers
 
 
-def _after_one_hot(step: OneHotEncoder, sources: Sources) -> Sources:
+def _one_hot(step: OneHotEncoder, sources: Sources) -> Sources:
     sizes = list(step._n_features_outs)
     if len(sizes) != len(sources):
         raise UnprovableError("OneHotEncoder takes another number of columns than it is given")
     return [source and source.recoded for source, size in zip(sources, sizes, strict=True) for _ in range(size)]
 
 
-def _after_columns(step: ColumnTransformer, sources: Sources) -> Sources:
-    n_features = max((part.stop for part in step.output_indices_.values()), default=0)
-    result: Sources = [None] * n_features
-    for name, part, _ in step.transformers_:
-        if isinstance(part, str) and part == "drop":
-            continue
-        chosen = [sources[i] for i in step._transformer_to_input_indices[name]]
-        made = _after(part, chosen) if chosen else []
-        place = step.output_indices_[name]
-        if place.stop - place.start != len(made):
-            raise UnprovableError(f"the step {type(part).__name__} gives another number of columns than expected")
-        result[place] = made
-    return result
+def _kept(step: AsNumbers, sources: Sources) -> Sources:
+    return sources
+
+
+def _coded(step: OrdinalEncoder, sources: Sources) -> Sources:
+    return [source and source.recoded for source in sources]
+
+
+_RULES: dict[type, Callable[[Any, Sources], Sources]] = {
+    **dict.fromkeys(SCALERS, _scaled),
+    AsNumbers: _kept,
+    SimpleImputer: _imputed,
+    OneHotEncoder: _one_hot,
+    OrdinalEncoder: _coded,
+    PolynomialFeatures: _products,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,6 +63,15 @@ def _parts(model: Any) -> Iterator[Any]:
         yield model
 
 
+def preprocessed(steps: Sequence[Any], rows: Any) -> Any:
+    """Some rows after preprocessing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # unknown categories are intended where the domain has them
+        for step in steps:
+            rows = step.transform(rows)
+    return rows.toarray() if hasattr(rows, "toarray") else rows
+
+
 def last_step(model: Any) -> Any:
     """The model behind any number of scalers (fitted or not), or the model itself."""
     steps, last = unwrap(model)
@@ -89,13 +98,12 @@ def affine_map(model: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
     return factor, shift
 
 
-def is_scaler(step: Any) -> bool:
-    """Whether a step multiplies each column by a factor and adds a shift, unless it clips."""
-    return type(step) in (StandardScaler, RobustScaler, MaxAbsScaler, MinMaxScaler)
+SCALERS = (StandardScaler, RobustScaler, MaxAbsScaler, MinMaxScaler)
+"""Steps that multiply each column by a factor and add a shift, unless they clip."""
 
 
 def _is_affine(step: Any) -> bool:
-    return is_scaler(step) and not getattr(step, "clip", False)
+    return type(step) in SCALERS and not getattr(step, "clip", False)
 
 
 def factor_and_shift(step: Any) -> tuple[Any, Any]:
@@ -179,54 +187,65 @@ Sources = list[RawColumn]
 
 def sources_after(step: Any, sources: Sources) -> Sources:
     """Sources of the columns after a preprocessing step, or `UnprovableError`."""
+    return after_step(step, sources, _RULES, RawColumn.constant(0.0))
+
+
+def after_step(step: Any, features: list[Any], rules: Mapping[type, Callable[..., list[Any]]], empty: Any) -> list[Any]:
+    """What is known of each feature after a preprocessing step, from what is known of each before it.
+
+    Parameters
+    ----------
+    rules : mapping from type of a step to callable
+        From the step and the features before it to those after it; exact types, since a subclass may do anything.
+    empty : object
+        A feature that nothing is known of.
+    """
     steps, last = unwrap(step)
     if last is not step:
         for part in (*steps, last):
-            sources = sources_after(part, sources)
-        return sources
+            features = after_step(part, features, rules, empty)
+        return features
     kind = type(step)
     if step is None or (kind is FunctionTransformer and step.func is None):
-        return sources
-    if is_scaler(step):
-        if getattr(step, "clip", False):
-            raise UnprovableError(f"{kind.__name__} with clip=True is not linear")
-        factors, shifts = (np.broadcast_to(part, len(sources)).tolist() for part in factor_and_shift(step))
-        return [source.mapped(*by) for source, *by in zip(sources, factors, shifts, strict=True)]
-    if kind is SimpleImputer:
-        return _imputed(step, sources)
-    if kind is OneHotEncoder:
-        return _one_hot(step, sources)
-    if kind in (SplineTransformer, KBinsDiscretizer):
-        return _in_pieces(step, sources)
-    if kind is ColumnTransformer:
-        return _column_transformer(step, sources)
-    raise UnprovableError(
-        f"the step {kind.__name__} is not a scaler, SimpleImputer, SplineTransformer, KBinsDiscretizer, OneHotEncoder "
-        "or ColumnTransformer"
-    )
-
-
-def _column_transformer(step: ColumnTransformer, sources: Sources) -> Sources:
-    n_columns = max((part.stop for part in step.output_indices_.values()), default=0)
-    result = [RawColumn.constant(0.0)] * n_columns
-    weights = step.transformer_weights or {}
+        return features
+    if kind in rules:
+        return rules[kind](step, features)
+    if kind is not ColumnTransformer:
+        public = [each for each in rules if each not in SCALERS and each.__module__.startswith("sklearn.")]
+        names = ", ".join(each.__name__ for each in public)
+        raise UnprovableError(f"the step {kind.__name__} is not a scaler, {names} or ColumnTransformer")
+    result = [empty] * max((part.stop for part in step.output_indices_.values()), default=0)
     for name, part, _ in step.transformers_:
         if isinstance(part, str) and part == "drop":
             continue
-        chosen = [sources[i] for i in step._transformer_to_input_indices[name]]
-        made = sources_after(part, chosen) if chosen else []
-        factor = weights.get(name, 1.0)
-        result[step.output_indices_[name]] = [source.mapped(factor, 0.0) if factor != 1 else source for source in made]
+        chosen = [features[i] for i in step._transformer_to_input_indices[name]]
+        made = after_step(part, chosen, rules, empty) if chosen else []
+        place, factor = step.output_indices_[name], (step.transformer_weights or {}).get(name, 1.0)
+        if place.stop - place.start != len(made):
+            raise UnprovableError(f"the step {type(part).__name__} gives another number of columns than expected")
+        result[place] = made if factor == 1 else [feature and feature.mapped(factor, 0.0) for feature in made]
     return result
+
+
+def _scaled(step: Any, sources: Sources) -> Sources:
+    if getattr(step, "clip", False):
+        raise UnprovableError(f"{type(step).__name__} with clip=True is not linear")
+    factors, shifts = (np.broadcast_to(part, len(sources)).tolist() for part in factor_and_shift(step))
+    return [source.mapped(*by) for source, *by in zip(sources, factors, shifts, strict=True)]
 
 
 # -- imputers --------------------------------------------------------------------------------------------------------
 
 
-def _imputed(step: SimpleImputer, sources: Sources) -> Sources:
+def refuse_markers(step: SimpleImputer, *, none: bool = False) -> None:
+    """Raise if an imputer replaces other values than NaN, or None where that may be."""
     marker = step.missing_values
-    if not (isinstance(marker, float) and math.isnan(marker)):
+    if not (isinstance(marker, float) and math.isnan(marker)) and not (none and marker is None):
         raise UnprovableError(f"SimpleImputer with missing_values={marker!r} changes values that are not missing")
+
+
+def _imputed(step: SimpleImputer, sources: Sources) -> Sources:
+    refuse_markers(step)
     are_numbers = all(
         isinstance(fill, (int, float)) and not isinstance(fill, bool) for fill in step.statistics_.tolist()
     )
@@ -421,3 +440,12 @@ def _unknown(categories: Any) -> list[Any]:
     if categories.dtype.kind == "b":
         return [not categories[0]] if len(categories) == 1 else []
     return ["\\0 a category that does not occur"]
+
+
+_RULES: dict[type, Callable[[Any, Sources], Sources]] = {
+    **dict.fromkeys(SCALERS, _scaled),
+    SimpleImputer: _imputed,
+    SplineTransformer: _in_pieces,
+    KBinsDiscretizer: _in_pieces,
+    OneHotEncoder: _one_hot,
+}

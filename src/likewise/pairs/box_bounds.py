@@ -1,22 +1,53 @@
 """Compiled bounds on the pairs between two boxes: their distances, the differences of their outputs, and the excess.
 
-Importing this module imports numba; callers do so inside functions.
+A box is two rows, `low` and `high`: ranges of columns, then of outputs, then of outputs minus slopes. A person is a box
+with equal ends, NaN where a number is missing. Importing this module imports numba; callers do so inside functions.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from likewise._numba import njit
+from likewise._typing import FloatArray
+from likewise.kernel.distance import Kinds
 
 # Bounds are computed by the same operations as the values they bound, which are monotone in floating point except
 # for powers; this relative margin is far above their rounding.
 MARGIN = 1e-12
 
 
+class Space(NamedTuple):
+    """What distances and their bounds need of the columns, codes last.
+
+    Attributes
+    ----------
+    kinds : ndarray of shape (n_columns,)
+    n_numbers : int
+    scales : ndarray of shape (n_columns,)
+    p : float
+    slopes : ndarray of shape (n_slopes, n_columns)
+        Subtracted from the outputs.
+    steepness : ndarray of shape (n_slopes,)
+        Their dual norms.
+    slack : float
+        Above the rounding of every bound.
+    """
+
+    kinds: Kinds
+    n_numbers: int
+    scales: FloatArray
+    p: float
+    slopes: FloatArray
+    steepness: FloatArray
+    slack: float
+
+
 @njit(cache=True, error_model="numpy")
 def min_gaps(low_a, high_a, low_b, high_b, n_numbers, gap):
-    """Fill `gap` with the smallest gap per feature between two boxes (or people, whose missing numbers are NaN)."""
+    """Fill `gap` with the smallest gap per column between two boxes."""
     for f in range(len(gap)):
         gap[f] = 0.0
         if low_a[f] > high_b[f]:
@@ -26,12 +57,22 @@ def min_gaps(low_a, high_a, low_b, high_b, n_numbers, gap):
 
 
 @njit(cache=True, error_model="numpy")
-def max_gaps(low_a, high_a, low_b, high_b, n_numbers, gap):
-    """Fill `gap` with the largest gap per feature between two boxes."""
+def least_distance(low_a, high_a, low_b, high_b, space, gap):
+    """Lower bound of the distances between two boxes; `gap` is scratch space."""
+    min_gaps(low_a, high_a, low_b, high_b, space.n_numbers, gap)
+    return norm(gap, space.n_numbers, space.scales, space.p) * (1 - MARGIN)
+
+
+@njit(cache=True, error_model="numpy")
+def largest_distance(low_a, high_a, low_b, high_b, space, gap):
+    """Upper bound of the distances between two boxes; `gap` is scratch space."""
     for f in range(len(gap)):
         gap[f] = max(high_a[f] - low_b[f], high_b[f] - low_a[f])
-        if f >= n_numbers:
+        if gap[f] != gap[f]:  # a missing number is at distance 0, but for its mark
+            gap[f] = 0.0
+        elif f >= space.n_numbers:
             gap[f] = min(gap[f], 1.0)
+    return norm(gap, space.n_numbers, space.scales, space.p) * (1 + MARGIN)
 
 
 @njit(cache=True, error_model="numpy")
@@ -66,13 +107,13 @@ def _norm_of_numbers(gap, n_numbers, scales, p):
 
 
 @njit(cache=True, error_model="numpy")
-def max_difference(low_a, high_a, low_b, high_b):
-    """Upper bound of the difference of outputs between two boxes."""
-    if len(low_a) == 1:
-        return max(high_a[0] - low_b[0], high_b[0] - low_a[0])
+def max_difference(low_a, high_a, low_b, high_b, first, last):
+    """Upper bound of the difference of outputs, which are in the places from `first` to `last` of two boxes."""
+    if last - first == 1:
+        return max(high_a[first] - low_b[first], high_b[first] - low_a[first])
     # Outputs are halved probabilities: TV = 1/2 sum |p - q| = sum (p - q)+ = sum (q - p)+.
     either, up, down = 0.0, 0.0, 0.0
-    for k in range(len(low_a)):
+    for k in range(first, last):
         rise, fall = high_a[k] - low_b[k], high_b[k] - low_a[k]
         either += max(rise, fall)
         up += max(0.0, rise)
@@ -82,23 +123,14 @@ def max_difference(low_a, high_a, low_b, high_b):
 
 
 @njit(cache=True, error_model="numpy")
-def min_difference(low_a, high_a, low_b, high_b):
-    """Lower bound of the difference of outputs between two boxes."""
-    total = 0.0
-    for k in range(len(low_a)):
-        total += max(0.0, low_a[k] - high_b[k], low_b[k] - high_a[k])
-    return total
-
-
-@njit(cache=True, error_model="numpy")
-def linear_excess_bound(low_a, high_a, low_b, high_b, residual_low_a, residual_high_a, residual_low_b, residual_high_b,
-                n_numbers, scales, p, slopes, steepness, gap):  # fmt: skip
+def linear_excess_bound(low_a, high_a, low_b, high_b, space, gap):
     """Upper bound of the excess between two boxes of one output, by subtracting slopes.
 
     For a slope g, with residual r = output - g.x: ``output_a - output_b - D = r_a - r_b - (D - g.(x_a - x_b))``. The
     last bracket is at least 0 if g is no steeper than the metric, and grows with the gap between the boxes. g is 0 for
     codes and for numbers that may be missing.
     """
+    _, n_numbers, scales, p, slopes, steepness, _ = space
     up, down = np.inf, np.inf  # a above b, and b above a
     codes, nearest = 0.0, 0.0
     for f in range(n_numbers, len(scales)):
@@ -119,38 +151,32 @@ def linear_excess_bound(low_a, high_a, low_b, high_b, residual_low_a, residual_h
                     kept_down += (scales[f] - slopes[g, f]) * (low_b[f] - high_a[f])
         else:
             kept_up = kept_down = (1.0 - steepness[g]) * nearest + codes
-        up = min(up, residual_high_a[g] - residual_low_b[g] - kept_up * (1 - MARGIN))
-        down = min(down, residual_high_b[g] - residual_low_a[g] - kept_down * (1 - MARGIN))
+        residual = len(low_a) - len(slopes) + g
+        up = min(up, high_a[residual] - low_b[residual] - kept_up * (1 - MARGIN))
+        down = min(down, high_b[residual] - low_a[residual] - kept_down * (1 - MARGIN))
     return max(up, down)
 
 
 @njit(cache=True, error_model="numpy")
-def excess_bound(
-    low_a, high_a, low_b, high_b, output_low_a, output_high_a, output_low_b, output_high_b,
-    residual_low_a, residual_high_a, residual_low_b, residual_high_b, n_numbers, scales, p, slopes, steepness, gap,
-):  # fmt: skip
-    """Upper bound of the excess between two boxes, or people; `gap` is scratch space."""
-    if len(output_low_a) == 1:
-        return linear_excess_bound(
-            low_a, high_a, low_b, high_b, residual_low_a, residual_high_a, residual_low_b, residual_high_b,
-            n_numbers, scales, p, slopes, steepness, gap,
-        )  # fmt: skip
-    min_gaps(low_a, high_a, low_b, high_b, n_numbers, gap)
-    most = max_difference(output_low_a, output_high_a, output_low_b, output_high_b)
-    return most - norm(gap, n_numbers, scales, p) * (1 - MARGIN)
+def excess_bound(low_a, high_a, low_b, high_b, space, gap):
+    """Upper bound of the excess between two boxes, with slack for rounding; `gap` is scratch space."""
+    first, last = len(space.scales), len(low_a) - len(space.slopes)
+    if last - first == 1:
+        return linear_excess_bound(low_a, high_a, low_b, high_b, space, gap) + space.slack
+    most = max_difference(low_a, high_a, low_b, high_b, first, last)
+    return most - least_distance(low_a, high_a, low_b, high_b, space, gap) + space.slack
 
 
 @njit(cache=True, error_model="numpy")
-def all_exceed(
-    low_a, high_a, low_b, high_b, output_low_a, output_high_a, output_low_b, output_high_b,
-    n_numbers, scales, p, tolerance, largest, gap,
-):  # fmt: skip
+def all_exceed(low_a, high_a, low_b, high_b, space, tolerance, largest, gap):
     """Whether all pairs between two boxes exceed, with ratios below `largest`, so that they need only be counted."""
+    first, last = len(space.scales), len(low_a) - len(space.slopes)
     if largest < np.inf:
-        min_gaps(low_a, high_a, low_b, high_b, n_numbers, gap)
-        most = max_difference(output_low_a, output_high_a, output_low_b, output_high_b)
-        if most >= largest * norm(gap, n_numbers, scales, p) * (1 - MARGIN):
+        most = max_difference(low_a, high_a, low_b, high_b, first, last)
+        if most >= largest * least_distance(low_a, high_a, low_b, high_b, space, gap):
             return False
-    max_gaps(low_a, high_a, low_b, high_b, n_numbers, gap)
-    least = min_difference(output_low_a, output_high_a, output_low_b, output_high_b)
-    return least * (1 - MARGIN) - norm(gap, n_numbers, scales, p) * (1 + MARGIN) > tolerance
+    least = 0.0
+    for k in range(first, last):
+        least += max(0.0, low_a[k] - high_b[k], low_b[k] - high_a[k])
+    farthest = largest_distance(low_a, high_a, low_b, high_b, space, gap)
+    return least * (1 - MARGIN) - farthest > tolerance + space.slack

@@ -15,17 +15,19 @@ import numpy as np
 
 from likewise._numba import njit
 from likewise._typing import FloatArray, IntArray
-from likewise.pairs.box_bounds import all_exceed, excess_bound
+from likewise.kernel.distance import column_distances
 from likewise.pairs.box_tree import (
     LEAF_SIZE,
     BoxTree,
     concatenate_trees,
+    fill_run,
     map_chunks,
-    push_children,
+    node_pairs,
+    parts_of,
     tasks_between,
     tasks_within,
 )
-from likewise.pairs.kernels import fill_differences, fill_distances
+from likewise.pairs.plain import differences
 from likewise.pairs.scans import SearchResult, merge
 
 _BELOW_ONE = 1 - 1e-12  # a product may round up although the ratio is not larger
@@ -53,26 +55,24 @@ class SearchGoal:
     ratio: float
 
 
-def search_tree(tree: BoxTree, tolerance: float, n_worst: int, *, prune: bool = True) -> SearchResult:
-    """Find all pairs with ``difference - D > tolerance``.
-
-    Parameters
-    ----------
-    tree : BoxTree
-    n_worst : int
-        How many pairs to return.
-    prune : bool
-        False compares every pair: the reference for tests and benchmarks.
-    """
-    goal = goal_from([sampled_excesses(tree, tolerance, n_worst)], tolerance, n_worst)
-    return search_within(tree, goal, prune=prune)
+def search_tree(tree: BoxTree, tolerance: float, n_worst: int) -> SearchResult:
+    """Find all pairs with ``difference - D > tolerance``, and return the `n_worst` worst of them."""
+    return search_within(tree, goal_from([sampled_excesses(tree, tolerance, n_worst)], tolerance, n_worst))
 
 
 def sampled_excesses(tree: BoxTree, tolerance: float, n_worst: int) -> tuple[FloatArray, float]:
     """The largest excesses, and the largest ratio, of a sample of pairs."""
-    n = tree.columns.shape[1]
-    offsets = np.unique([o for o in (1, 2, 3, n // 16, n // 8, n // 4, n // 3, n // 2) if 0 < o < n]).astype(np.int64)
-    excess, ratio = _sampled(tree.columns, tree.outputs, tree.kinds, tree.scales, tree.p, tolerance, offsets)
+    (columns, outputs), (kinds, _, scales, p, *_) = parts_of(tree), tree.space
+    n, parts, ratio = columns.shape[1], [np.empty(0)], 0.0
+    for o in {each for each in (1, 2, 3, n // 16, n // 8, n // 4, n // 3, n // 2) if 0 < each < n}:
+        difference = differences(outputs[:, :-o], outputs[:, o:])
+        distance = column_distances(columns[:, :-o], columns[:, o:], kinds, scales, p, difference)
+        excess = difference - distance
+        some = excess > tolerance
+        with np.errstate(divide="ignore"):
+            ratio = max(ratio, float((difference[some] / distance[some]).max(initial=0.0)))
+        parts.append(excess)
+    excess = np.concatenate(parts)
     return np.partition(excess, len(excess) - n_worst)[-n_worst:] if len(excess) > n_worst else excess, ratio
 
 
@@ -97,154 +97,75 @@ def count_above(
     return [count(threshold) for threshold in thresholds]
 
 
-def search_within(tree: BoxTree, goal: SearchGoal, *, n_jobs: int | None = None, prune: bool = True) -> SearchResult:
+def search_within(tree: BoxTree, goal: SearchGoal, *, n_jobs: int | None = None) -> SearchResult:
     """Search the pairs of people of one tree."""
-    return _search(tree, tasks_within(tree.child), goal, n_jobs, prune)
+    return _search(tree, tasks_within(tree.child), goal, n_jobs)
 
 
 def search_between(one: BoxTree, other: BoxTree, goal: SearchGoal, *, n_jobs: int | None = None) -> SearchResult:
     """Search the pairs of a person of one tree and a person of another, with the same parameters."""
     both = concatenate_trees(one, other)
-    return _search(both, tasks_between(both.child, len(one.child)), goal, n_jobs, True)
+    return _search(both, tasks_between(both.child, len(one.child)), goal, n_jobs)
 
 
-def _search(tree: BoxTree, tasks: IntArray, goal: SearchGoal, n_jobs: int | None, prune: bool) -> SearchResult:
+def people_per_node(tree: BoxTree) -> IntArray:
+    """How many people each node holds, equal ones counted apart."""
     total = np.concatenate([[0], np.cumsum(tree.counts)])
-    node_count = total[tree.stop] - total[tree.start]
-    tolerance, n_worst, floor, ratio = goal.tolerance, goal.n_worst, goal.floor, goal.ratio
-    parts = map_chunks(
-        lambda chunk: _run(tree, node_count, tolerance, chunk, n_worst, floor, ratio, prune), tasks, n_jobs
-    )
+    return np.asarray(total[tree.stop] - total[tree.start])
+
+
+def _search(tree: BoxTree, tasks: IntArray, goal: SearchGoal, n_jobs: int | None) -> SearchResult:
+    given = goal.tolerance, goal.n_worst, goal.floor, goal.ratio
+    node_count = people_per_node(tree)
+    parts = map_chunks(lambda chunk: _run(tree, node_count, chunk, *given), tasks, n_jobs)
     n_violations, n_compared, ratios, pairs, values = zip(*parts, strict=True)
     pair, value = np.concatenate(pairs), np.concatenate(values)
     part = SearchResult(
         sum(n_violations), max(ratios), sum(n_compared), pair[:, :2], pair[:, 2], value[:, 0], value[:, 1]
     )
-    return merge([part], n_worst)
+    return merge([part], goal.n_worst)
 
 
 @njit(cache=True, error_model="numpy")
-def _sampled(columns, outputs, kinds, scales, p, tolerance, offsets):
-    n = columns.shape[1]
-    excess = np.empty(n * len(offsets))
-    difference, distance = np.empty(1), np.empty(1)
-    ratio, size = 0.0, 0
-    for o in offsets:
-        for i in range(n - o):
-            fill_differences(outputs, i, i + o, i + o + 1, difference)
-            fill_distances(columns, kinds, scales, p, i, i + o, i + o + 1, difference, distance)
-            excess[size] = difference[0] - distance[0]
-            if excess[size] > tolerance:
-                ratio = max(ratio, difference[0] / distance[0] if distance[0] > 0 else np.inf)
-            size += 1
-    return excess[:size], ratio
-
-
-@njit(cache=True, error_model="numpy")
-def _better(excess, i, j, other, k, m):
-    """Whether the pair (i, j) comes before the pair (k, m) in the table of the worst."""
-    if excess != other:
-        return excess > other
-    return i < k if i != k else j < m
-
-
-@njit(cache=True, error_model="numpy")
-def _keep(heap, pairs, values, size, excess, i, j, times, difference, distance):
-    """Put a pair in the heap, whose root is the least bad pair kept; return the new size."""
-    n = len(heap)
-    if size < n:
-        hole = size
-        size += 1
-        while hole > 0:
-            up = (hole - 1) // 2
-            if not _better(heap[up], pairs[up, 0], pairs[up, 1], excess, i, j):
-                break
-            heap[hole], pairs[hole], values[hole] = heap[up], pairs[up], values[up]
-            hole = up
-    else:
-        if not _better(excess, i, j, heap[0], pairs[0, 0], pairs[0, 1]):
-            return size
-        hole = 0
-        while 2 * hole + 1 < n:
-            down = 2 * hole + 1
-            right = down + 1
-            if right < n and _better(
-                heap[down], pairs[down, 0], pairs[down, 1], heap[right], pairs[right, 0], pairs[right, 1]
-            ):
-                down = right
-            if not _better(excess, i, j, heap[down], pairs[down, 0], pairs[down, 1]):
-                break
-            heap[hole], pairs[hole], values[hole] = heap[down], pairs[down], values[down]
-            hole = down
-    heap[hole] = excess
-    pairs[hole, 0], pairs[hole, 1], pairs[hole, 2] = i, j, times
-    values[hole, 0], values[hole, 1] = difference, distance
-    return size
+def _put_worst_first(pairs, values, n_worst):
+    """Move the pairs with the largest excess to the front, ties by position; return the smallest excess of these."""
+    order = np.arange(len(pairs))
+    for key in (1.0 * pairs[:, 1], 1.0 * pairs[:, 0], values[:, 1] - values[:, 0]):
+        order = order[np.argsort(key[order], kind="mergesort")]
+    worst = order[:n_worst]
+    pairs[:n_worst], values[:n_worst] = pairs[worst], values[worst]
+    return values[n_worst - 1, 0] - values[n_worst - 1, 1]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _run(tree, node_count, tolerance, tasks, n_worst, floor, ratio, prune):
-    (
-        columns, outputs, residuals, order, counts, kinds, n_numbers, scales, p, slopes, steepness, slack, start, stop,
-        child, low, high, output_low, output_high, residual_low, residual_high, stack_size,
-    ) = tree  # fmt: skip
-    heap, pairs, values = np.empty(n_worst), np.empty((n_worst, 3), np.int64), np.empty((n_worst, 2))
-    stack = np.empty((stack_size, 2), np.int64)
-    gap, person = np.empty(len(scales)), np.empty(len(scales))
-    output, residual = np.empty(len(outputs)), np.empty(len(slopes))
+def _run(tree, node_count, tasks, tolerance, n_worst, floor, ratio):
+    room = 2 * n_worst + LEAF_SIZE  # sorted when full
+    pairs, values = np.empty((room, 3), np.int64), np.empty((room, 2))
     differences, distances = np.empty(LEAF_SIZE), np.empty(LEAF_SIZE)
-    least, largest = floor, ratio
+    goal = np.array([tolerance, floor, ratio])
+    (columns, outputs), order, counts, start, stop = parts_of(tree), tree.order, tree.counts, tree.start, tree.stop
     n_violations, n_compared, kept = 0, 0, 0
-    for task in range(len(tasks)):
-        top = 1
-        stack[0] = tasks[task]
-        while top > 0:
-            top -= 1
-            a, b = stack[top]
-            if prune and a != b:
-                most = excess_bound(
-                    low[a], high[a], low[b], high[b], output_low[a], output_high[a], output_low[b], output_high[b],
-                    residual_low[a], residual_high[a], residual_low[b], residual_high[b],
-                    n_numbers, scales, p, slopes, steepness, gap,
-                ) + slack  # fmt: skip
-                if most <= tolerance:
-                    continue
-                if most < least and all_exceed(
-                    low[a], high[a], low[b], high[b], output_low[a], output_high[a], output_low[b], output_high[b],
-                    n_numbers, scales, p, tolerance + slack, largest, gap,
-                ):  # fmt: skip
-                    n_violations += node_count[a] * node_count[b]
-                    continue
-            if child[a] >= 0 or child[b] >= 0:
-                top = push_children(stack, top, a, b, start, stop, child)
-                continue
-            for i in range(start[a], stop[a]):
-                if prune and a != b:
-                    person[:], output[:], residual[:] = columns[:, i], outputs[:, i], residuals[:, i]
-                    most = excess_bound(
-                        person, person, low[b], high[b], output, output, output_low[b], output_high[b],
-                        residual, residual, residual_low[b], residual_high[b],
-                        n_numbers, scales, p, slopes, steepness, gap,
-                    )  # fmt: skip
-                    if most + slack <= tolerance:
-                        continue
-                first = i + 1 if a == b else start[b]
-                fill_differences(outputs, i, first, stop[b], differences)
-                fill_distances(columns, kinds, scales, p, i, first, stop[b], differences, distances)
-                n_compared += stop[b] - first
-                for j in range(stop[b] - first):
-                    excess = differences[j] - distances[j]
-                    if excess > tolerance:
-                        times = counts[i] * counts[first + j]
-                        n_violations += times
-                        if differences[j] >= _BELOW_ONE * largest * distances[j]:
-                            largest = max(largest, differences[j] / distances[j] if distances[j] > 0 else np.inf)
-                        if excess >= least:
-                            m, o = order[i], order[first + j]
-                            kept = _keep(
-                                heap, pairs, values, kept,
-                                excess, min(m, o), max(m, o), times, differences[j], distances[j],
-                            )  # fmt: skip
-                            if kept == n_worst:
-                                least = max(least, heap[0])
-    return n_violations, n_compared, largest, pairs[:kept], values[:kept]
+    for a, b, whole in node_pairs(tree, tasks, goal):
+        if whole:
+            n_violations += node_count[a] * node_count[b]
+            continue
+        for i in range(start[a], stop[a]):
+            first, last = i + 1 if a == b else start[b], stop[b]
+            fill_run(columns, outputs, tree.space, i, first, last, differences, distances)
+            n_compared += last - first
+            for j in range(last - first):
+                excess = differences[j] - distances[j]
+                if excess > tolerance:
+                    times = counts[i] * counts[first + j]
+                    n_violations += times
+                    if differences[j] >= _BELOW_ONE * goal[2] * distances[j]:
+                        goal[2] = max(goal[2], differences[j] / distances[j] if distances[j] > 0 else np.inf)
+                    if excess >= goal[1]:
+                        if kept == room:
+                            goal[1] = max(goal[1], _put_worst_first(pairs, values, n_worst))
+                            kept = n_worst
+                        m, o = order[i], order[first + j]
+                        pairs[kept, 0], pairs[kept, 1], pairs[kept, 2] = min(m, o), max(m, o), times
+                        values[kept, 0], values[kept, 1] = differences[j], distances[j]
+                        kept += 1
+    return n_violations, n_compared, goal[2], pairs[:kept], values[:kept]

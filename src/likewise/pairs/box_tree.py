@@ -15,8 +15,8 @@ from likewise._parallel import run_in_threads
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.kernel.distance import CODE, NULLABLE, NUMBER, Kinds, dual, lp_norm
-from likewise.pairs.box_bounds import MARGIN
-from likewise.pairs.scans import all_numbers
+from likewise.pairs.box_bounds import MARGIN, Space, all_exceed, excess_bound
+from likewise.pairs.kernels import fill_differences, fill_distances
 
 LEAF_SIZE = 32
 SLOPE_SAMPLE = 5000  # sample size for the choice of slopes
@@ -24,57 +24,38 @@ _N_CHUNKS = 64  # fixed, so that results do not depend on the number of threads
 
 
 class SearchParameters(NamedTuple):
-    """What all trees of one search share.
+    """What all trees of one search share: the columns that matter, codes last, and the centre of their numbers.
 
-    `used` are the columns that matter, codes last; the fields below refer to these. `slopes` are subtracted from the
-    outputs around `centre`, and `steepness` are their dual norms; `slack` is above the rounding of every bound.
+    The slopes of the space are subtracted from the outputs around the centre.
     """
 
     used: IntArray
-    kinds: Kinds
-    n_numbers: int
-    scales: FloatArray
-    p: float
     centre: FloatArray
-    slopes: FloatArray
-    steepness: FloatArray
-    slack: float
+    space: Space
 
 
 class BoxTree(NamedTuple):
-    """A tree of boxes as compiled searches take it; they unpack it first, which makes them a quarter faster.
+    """A tree of boxes as compiled searches take it.
 
-    People are in tree order: `order` has their positions and `counts` how many equal people each stands for. A node
-    holds people `start` to `stop`; its children are `child` and ``child + 1`` (-1 for a leaf). Ranges per node are of
-    columns, of outputs (`output_`) and of outputs minus slopes (`residual_`).
+    People are in tree order: `order` has their positions and `counts` how many equal people each stands for. Each is a
+    column of `points`: the columns that matter, the outputs, and these minus slopes. A node holds people `start` to
+    `stop`, within the box from `low` to `high`; its children are `child` and ``child + 1`` (-1 for a leaf).
     """
 
-    columns: FloatArray
-    outputs: FloatArray
-    residuals: FloatArray
+    points: FloatArray
     order: IntArray
     counts: IntArray
-    kinds: Kinds
-    n_numbers: int
-    scales: FloatArray
-    p: float
-    slopes: FloatArray
-    steepness: FloatArray
-    slack: float
+    space: Space
     start: IntArray
     stop: IntArray
     child: IntArray
     low: FloatArray
     high: FloatArray
-    output_low: FloatArray
-    output_high: FloatArray
-    residual_low: FloatArray
-    residual_high: FloatArray
     stack_size: int
 
 
 def search_parameters(
-    X: FloatArray, outputs: FloatArray, ends: FloatArray, scales: FloatArray, p: float, kinds: Kinds | None = None
+    X: FloatArray, outputs: FloatArray, ends: FloatArray, scales: FloatArray, p: float, kinds: Kinds
 ) -> SearchParameters:
     """Choose slopes by a sample of people and outputs; `ends` are the lowest and highest values of everyone.
 
@@ -84,10 +65,8 @@ def search_parameters(
     if not matters.any():  # one column of scale 0 keeps the kernels simple
         matters = np.arange(len(scales)) == 0
     used = np.flatnonzero(matters)
-    if kinds is not None:  # codes last
-        used = used[np.argsort(kinds[used] == CODE, kind="stable")]
-    scales = np.ascontiguousarray(scales[used])
-    kinds = all_numbers(scales) if kinds is None else kinds[used]
+    used = used[np.argsort(kinds[used] == CODE, kind="stable")]  # codes last
+    scales, kinds = np.ascontiguousarray(scales[used]), kinds[used]
     low, high = np.nan_to_num(ends[:, used])
     centre = low / 2 + high / 2
     centred = _filled(np.ascontiguousarray(X[:, used].T)) - centre[:, None]
@@ -95,7 +74,8 @@ def search_parameters(
     # Rounding of residuals, and of distances up to the diameter: absolute, where MARGIN is relative.
     widest = np.maximum(high - centre, centre - low)
     slack = 64 * np.finfo(float).eps * (1 + float(scales @ np.where(kinds == CODE, 1.0, widest)))
-    return SearchParameters(used, kinds, int((kinds != CODE).sum()), scales, float(p), centre, slopes, steepness, slack)
+    n_numbers = int((kinds != CODE).sum())
+    return SearchParameters(used, centre, Space(kinds, n_numbers, scales, float(p), slopes, steepness, slack))
 
 
 def column_ranges(X: FloatArray) -> FloatArray:
@@ -133,22 +113,19 @@ def build_box_tree(
 
     `order` has the `names` of people; their positions if None.
     """
-    used, kinds, n_numbers, scales, p, centre, slopes, steepness, slack = parameters
+    used, centre, space = parameters
     columns, outputs = np.ascontiguousarray(X[:, used].T), np.ascontiguousarray(outputs.T)
-    order, start, stop, child = build(_filled(columns), outputs, n_numbers, scales, LEAF_SIZE)
+    order, start, stop, child = build(_filled(columns), outputs, space.n_numbers, space.scales, LEAF_SIZE)
     columns, outputs = columns.take(order, axis=1), outputs.take(order, axis=1)
     filled = _filled(columns)
-    low, high = feature_ranges(columns, filled, kinds, start, stop, child)
-    filled -= centre[:, None]
-    residuals = np.ascontiguousarray(outputs[:1] - slopes @ filled)
-    output_low, output_high = ranges(outputs, start, stop, child)
-    residual_low, residual_high = ranges(residuals, start, stop, child)
+    limits = feature_ranges(columns, filled, space.kinds, start, stop, child)
+    residuals = outputs[:1] - space.slopes @ (filled - centre[:, None])
+    points = np.concatenate([columns, outputs, residuals])
+    others = ranges(points[len(columns) :], start, stop, child)
+    low, high = (np.hstack(each) for each in zip(limits, others, strict=True))
     count = np.ones(len(X), dtype=np.int64) if count is None else count[order]
-    return BoxTree(
-        columns, outputs, residuals, order if names is None else names[order], count,
-        kinds, n_numbers, scales, p, slopes, steepness, slack, start, stop, child,
-        low, high, output_low, output_high, residual_low, residual_high, 4 * (_depth(child) + 1),
-    )  # fmt: skip
+    names = order if names is None else names[order]
+    return BoxTree(points, names, count, space, start, stop, child, low, high, 4 * (_depth(child) + 1))
 
 
 def box_tree_of(
@@ -156,7 +133,7 @@ def box_tree_of(
     outputs: FloatArray,
     scales: FloatArray,
     p: float,
-    kinds: Kinds | None = None,
+    kinds: Kinds,
     count: IntArray | None = None,
 ) -> BoxTree:
     """Build the tree with parameters chosen by these people alone.
@@ -166,8 +143,8 @@ def box_tree_of(
     X : ndarray of shape (n_people, n_features)
     outputs : ndarray of shape (n_people, n_outputs)
         The difference of two people is the sum of their absolute differences.
-    kinds : ndarray of shape (n_features,), optional
-        As in `likewise.pairs.points.Points`; numbers if not given.
+    kinds : ndarray of shape (n_features,)
+        As in `likewise.pairs.points.Points`.
     count : ndarray of shape (n_people,), optional
         How many equal people each one stands for.
     """
@@ -179,17 +156,18 @@ def box_tree_of(
 
 def concatenate_trees(a: BoxTree, b: BoxTree) -> BoxTree:
     """Two trees with the same parameters as one, without a common root: the nodes of `a`, then those of `b`."""
-    shift, n_nodes = a.columns.shape[1], len(a.child)
-    by_person = ("columns", "outputs", "residuals", "order", "counts")
-    by_node = ("low", "high", "output_low", "output_high", "residual_low", "residual_high")
-    joined: dict[str, Any] = {name: np.hstack([getattr(a, name), getattr(b, name)]) for name in by_person}
-    joined |= {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in by_node}
-    return a._replace(
-        **joined,
-        start=np.append(a.start, b.start + shift),
-        stop=np.append(a.stop, b.stop + shift),
-        child=np.append(a.child, np.where(b.child < 0, -1, b.child + n_nodes)),
-        stack_size=a.stack_size + b.stack_size,
+    shift, n_nodes = a.points.shape[1], len(a.child)
+    return BoxTree(
+        np.hstack([a.points, b.points]),
+        np.append(a.order, b.order),
+        np.append(a.counts, b.counts),
+        a.space,
+        np.append(a.start, b.start + shift),
+        np.append(a.stop, b.stop + shift),
+        np.append(a.child, np.where(b.child < 0, -1, b.child + n_nodes)),
+        np.concatenate([a.low, b.low]),
+        np.concatenate([a.high, b.high]),
+        a.stack_size + b.stack_size,
     )
 
 
@@ -353,8 +331,57 @@ def ranges(rows, start, stop, child):
     return low, high
 
 
+# Not cached: numba cannot compile a loop over a generator that comes from its cache. The loops are cached.
+@njit(error_model="numpy", nogil=True)
+def node_pairs(tree, tasks, goal):
+    """Pairs of nodes in which pairs of people may exceed, below some pairs of nodes.
+
+    Yields two nodes, and whether all pairs between them exceed, by less than `least` and with ratios below `largest`,
+    so that they need only be counted; otherwise both are leaves.
+
+    Parameters
+    ----------
+    goal : ndarray
+        `tolerance`, `least` and `largest`; the last two may be raised on the way.
+    """
+    _, _, _, space, start, stop, child, low, high, stack_size = tree
+    stack, gap = np.empty((stack_size, 2), np.int64), np.empty(len(space.scales))
+    tolerance = goal[0]
+    for task in range(len(tasks)):
+        top = 1
+        stack[0] = tasks[task]
+        while top > 0:
+            top -= 1
+            a, b = stack[top]
+            if a != b:
+                most = excess_bound(low[a], high[a], low[b], high[b], space, gap)
+                if most <= tolerance:
+                    continue
+                if most < goal[1] and all_exceed(low[a], high[a], low[b], high[b], space, tolerance, goal[2], gap):
+                    yield a, b, True
+                    continue
+            if child[a] >= 0 or child[b] >= 0:
+                top = _push_children(stack, top, a, b, start, stop, child)
+                continue
+            yield a, b, False
+
+
 @njit(cache=True, error_model="numpy")
-def push_children(stack, top, a, b, start, stop, child):
+def fill_run(columns, outputs, space, i, first, last, differences, distances):
+    """Fill in the differences and distances between a person and a run of others."""
+    fill_differences(outputs, i, first, last, differences)
+    fill_distances(columns, space.kinds, space.scales, space.p, i, first, last, differences, distances)
+
+
+@njit(cache=True, error_model="numpy")
+def parts_of(tree):
+    """Columns and outputs of the people in a tree."""
+    n_columns = len(tree.space.scales)
+    return tree.points[:n_columns], tree.points[n_columns : len(tree.points) - len(tree.space.slopes)]
+
+
+@njit(cache=True, error_model="numpy")
+def _push_children(stack, top, a, b, start, stop, child):
     """Replace a pair of nodes by pairs of children, splitting the larger node; return the new top of the stack."""
     if a == b:
         one = child[a]

@@ -13,10 +13,20 @@ import numpy as np
 from likewise._numba import njit
 from likewise._typing import FloatArray, IntArray
 from likewise.kernel.distance import CODE, Kinds
-from likewise.pairs.box_bounds import MARGIN, all_exceed, excess_bound, min_gaps, norm
-from likewise.pairs.box_tree import LEAF_SIZE, BoxTree, build, feature_ranges, push_children, ranges, tasks_within
-from likewise.pairs.kernels import fill_differences, fill_distances, fill_distances_from
-from likewise.pairs.points import Columns
+from likewise.pairs.box_bounds import Space, largest_distance, least_distance
+from likewise.pairs.box_search import people_per_node
+from likewise.pairs.box_tree import (
+    LEAF_SIZE,
+    BoxTree,
+    build,
+    feature_ranges,
+    fill_run,
+    node_pairs,
+    parts_of,
+    ranges,
+    tasks_within,
+)
+from likewise.pairs.kernels import fill_distances_from
 
 
 def count_exceeding(tree: BoxTree, tolerance: float) -> tuple[IntArray, IntArray]:
@@ -24,8 +34,7 @@ def count_exceeding(tree: BoxTree, tolerance: float) -> tuple[IntArray, IntArray
 
     For trees of one output. Positions are those of the people whom the tree was built from.
     """
-    total = np.concatenate([[0], np.cumsum(tree.counts)])
-    below, above = _count(tree, total[tree.stop] - total[tree.start], tolerance, tasks_within(tree.child))
+    below, above = _count(tree, people_per_node(tree), tolerance, tasks_within(tree.child))
     found = np.empty((2, len(below)), dtype=np.int64)
     found[:, tree.order] = below, above
     return found[0], found[1]
@@ -33,52 +42,28 @@ def count_exceeding(tree: BoxTree, tolerance: float) -> tuple[IntArray, IntArray
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _count(tree, node_count, tolerance, tasks):
-    (
-        columns, outputs, _, _, counts, kinds, n_numbers, scales, p, slopes, steepness, slack, start, stop,
-        child, low, high, output_low, output_high, residual_low, residual_high, stack_size,
-    ) = tree  # fmt: skip
-    n = columns.shape[1]
-    below, above = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    node_below, node_above = np.zeros(len(child), np.int64), np.zeros(len(child), np.int64)
-    stack = np.empty((stack_size, 2), np.int64)
-    gap = np.empty(len(scales))
+    (columns, outputs), counts, start, stop = parts_of(tree), tree.counts, tree.start, tree.stop
+    output = outputs[0]
+    below, above = np.zeros(len(output), np.int64), np.zeros(len(output), np.int64)
+    node_below, node_above = np.zeros(len(start), np.int64), np.zeros(len(start), np.int64)
     differences, distances = np.empty(LEAF_SIZE), np.empty(LEAF_SIZE)
-    for task in range(len(tasks)):
-        top = 1
-        stack[0] = tasks[task]
-        while top > 0:
-            top -= 1
-            a, b = stack[top]
-            if a != b:
-                most = excess_bound(
-                    low[a], high[a], low[b], high[b], output_low[a], output_high[a], output_low[b], output_high[b],
-                    residual_low[a], residual_high[a], residual_low[b], residual_high[b],
-                    n_numbers, scales, p, slopes, steepness, gap,
-                )  # fmt: skip
-                if most + slack <= tolerance:
-                    continue
-                if all_exceed(
-                    low[a], high[a], low[b], high[b], output_low[a], output_high[a], output_low[b], output_high[b],
-                    n_numbers, scales, p, tolerance + slack, np.inf, gap,
-                ):  # fmt: skip
-                    # All outputs of one box are then above all those of the other.
-                    lower, higher = (a, b) if output_high[a, 0] < output_low[b, 0] else (b, a)
-                    node_above[lower] += node_count[higher]
-                    node_below[higher] += node_count[lower]
-                    continue
-            if child[a] >= 0 or child[b] >= 0:
-                top = push_children(stack, top, a, b, start, stop, child)
-                continue
-            for i in range(start[a], stop[a]):
-                first = i + 1 if a == b else start[b]
-                fill_differences(outputs, i, first, stop[b], differences)
-                fill_distances(columns, kinds, scales, p, i, first, stop[b], differences, distances)
-                for j in range(stop[b] - first):
-                    if differences[j] - distances[j] > tolerance:
-                        lower, higher = (i, first + j) if outputs[0, i] < outputs[0, first + j] else (first + j, i)
-                        above[lower] += counts[higher]
-                        below[higher] += counts[lower]
-    for node in range(len(child)):
+    every = np.array([tolerance, np.inf, np.inf])  # pairs of boxes that exceed are always counted together
+    for a, b, whole in node_pairs(tree, tasks, every):
+        if whole:
+            # All outputs of one box are then above all those of the other.
+            lower, higher = (a, b) if output[start[a]] < output[start[b]] else (b, a)
+            node_above[lower] += node_count[higher]
+            node_below[higher] += node_count[lower]
+            continue
+        for i in range(start[a], stop[a]):
+            first, last = i + 1 if a == b else start[b], stop[b]
+            fill_run(columns, outputs, tree.space, i, first, last, differences, distances)
+            for j in range(last - first):
+                if differences[j] - distances[j] > tolerance:
+                    lower, higher = (i, first + j) if output[i] < output[first + j] else (first + j, i)
+                    above[lower] += counts[higher]
+                    below[higher] += counts[lower]
+    for node in range(len(start)):
         for i in range(start[node], stop[node]):
             below[i] += node_below[node]
             above[i] += node_above[node]
@@ -146,17 +131,18 @@ def find_comparators(
     )
     nothing = np.zeros((1, len(rows)))
     order, start, stop, child = build(filled, nothing, n_numbers + candidates.numbers.shape[1], width, LEAF_SIZE)
-    columns = Columns(np.ascontiguousarray(candidates.points[order].T), kinds, scales, float(p))
     ordered = candidates.take(order)
+    columns = np.ascontiguousarray(ordered.points.T)
     limits = np.ascontiguousarray(np.column_stack([ordered.numbers, ordered.codes]).T)
     first = ranges(order[None].astype(np.float64), start, stop, child)[0][:, 0].astype(np.int64)
-    features = feature_ranges(columns.X, np.nan_to_num(columns.X), kinds, start, stop, child)
+    features = feature_ranges(columns, np.nan_to_num(columns), kinds, start, stop, child)
     boxes = _Boxes(order, first, start, stop, child, *features, *ranges(limits, start, stop, child))
     ends = np.nan_to_num(np.abs(candidates.points)).max(axis=0, initial=0.0) if len(kinds) else np.empty(0)
     slack = 64 * np.finfo(float).eps * (1 + float(scales @ np.where(is_code, 1.0, 2 * ends)))
+    space = Space(kinds, n_numbers, scales, float(p), np.empty((0, len(scales))), np.empty(0), slack)
     qualities, n_ordered = np.column_stack([people.numbers, people.codes]), candidates.numbers.shape[1]
     found: tuple[IntArray, IntArray, FloatArray] = _find(
-        people.points, qualities, n_ordered, columns, limits, boxes, float(threshold), slack, n_nearest
+        people.points, qualities, n_ordered, columns, space, limits, boxes, float(threshold), n_nearest
     )
     return found
 
@@ -176,14 +162,14 @@ class _Boxes(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _find(points, qualities, n_ordered, columns, limits, boxes, threshold, slack, n_nearest):
-    X, kinds, scales, p = columns
+def _find(points, qualities, n_ordered, columns, space, limits, boxes, threshold, n_nearest):
+    kinds, _, scales, p, _, _, slack = space
     order, first, start, stop, child, low, high, limit_low, limit_high = boxes
-    n, n_numbers = len(qualities), (kinds != CODE).sum()
+    n = len(qualities)
     counts = np.zeros(n, np.int64)
     nearest, distances = np.full((n, n_nearest), -1), np.full((n, n_nearest), np.inf)
     stack = np.empty(len(child) + 2, np.int64)
-    gap, wide = np.empty(len(scales)), np.empty(len(scales))
+    gap = np.empty(len(scales))
     found, unlimited = np.empty(LEAF_SIZE), np.full(LEAF_SIZE, np.inf)
     for i in range(n):
         kept, top = 0, 1
@@ -202,17 +188,11 @@ def _find(points, qualities, n_ordered, columns, limits, boxes, threshold, slack
                 continue
             least = 0.0
             if len(scales):
-                min_gaps(points[i], points[i], low[node], high[node], n_numbers, gap)
-                least = norm(gap, n_numbers, scales, p) * (1 - MARGIN) - slack
+                own = points[i]
+                least = least_distance(own, own, low[node], high[node], space, gap) - slack
                 if least > threshold:
                     continue
-                for f in range(len(scales)):
-                    wide[f] = max(high[node, f] - points[i, f], points[i, f] - low[node, f])
-                    if wide[f] != wide[f]:  # a missing number is at distance 0, but for its mark
-                        wide[f] = 0.0
-                    elif f >= n_numbers:
-                        wide[f] = min(wide[f], 1.0)
-                if norm(wide, n_numbers, scales, p) * (1 + MARGIN) + slack > threshold:
+                if largest_distance(own, own, low[node], high[node], space, gap) + slack > threshold:
                     certain = False
             full = kept == n_nearest
             if certain and full:
@@ -225,7 +205,7 @@ def _find(points, qualities, n_ordered, columns, limits, boxes, threshold, slack
                 top += 2
                 continue
             size = stop[node] - start[node]
-            fill_distances_from(points[i], X, kinds, scales, p, start[node], stop[node], unlimited, found)
+            fill_distances_from(points[i], columns, kinds, scales, p, start[node], stop[node], unlimited, found)
             for j in range(size):
                 person = start[node] + j
                 fine = found[j] <= threshold

@@ -10,19 +10,19 @@ import numpy as np
 from likewise._numba import njit
 from likewise._typing import FloatArray, IntArray
 from likewise.kernel.distance import Kinds
-from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import (
     LEAF_SIZE,
     BoxTree,
     box_tree_of,
     concatenate_trees,
+    fill_run,
     map_chunks,
-    push_children,
+    node_pairs,
+    parts_of,
     tasks_between,
     tasks_within,
 )
-from likewise.pairs.kernels import fill_differences, fill_distances
 from likewise.pairs.scans import N_WORST, NO_PAIRS, Gathered
 
 
@@ -35,7 +35,7 @@ def gather(
     tolerance: float,
     max_pairs: int,
     n_worst: int = N_WORST,
-    kinds: Kinds | None = None,
+    kinds: Kinds,
 ) -> Gathered:
     """Gather pairs with ``difference - D > tolerance``, or the `n_worst` worst if there are more than `max_pairs`.
 
@@ -71,54 +71,25 @@ def _run(tree: BoxTree, tasks: IntArray, tolerance: float, max_pairs: int, n_job
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _gather(tree, tolerance, tasks, max_pairs, n_gathered):
-    (
-        columns, outputs, residuals, order, _, kinds, n_numbers, scales, p, slopes, steepness, slack, start, stop,
-        child, low, high, output_low, output_high, residual_low, residual_high, stack_size,
-    ) = tree  # fmt: skip
-    pairs = np.empty((256, 2), np.int64)
-    stack = np.empty((stack_size, 2), np.int64)
-    gap, person = np.empty(len(scales)), np.empty(len(scales))
-    output, residual = np.empty(len(outputs)), np.empty(len(slopes))
+    (columns, outputs), order, start, stop = parts_of(tree), tree.order, tree.start, tree.stop
+    pairs, size = np.empty((LEAF_SIZE**2, 2), np.int64), 0
     differences, distances = np.empty(LEAF_SIZE), np.empty(LEAF_SIZE)
-    size = 0
-    for task in range(len(tasks)):
-        top = 1
-        stack[0] = tasks[task]
-        while top > 0:
-            top -= 1
-            a, b = stack[top]
-            if a != b and excess_bound(
-                low[a], high[a], low[b], high[b], output_low[a], output_high[a], output_low[b], output_high[b],
-                residual_low[a], residual_high[a], residual_low[b], residual_high[b],
-                n_numbers, scales, p, slopes, steepness, gap,
-            ) + slack <= tolerance:  # fmt: skip
-                continue
-            if child[a] >= 0 or child[b] >= 0:
-                top = push_children(stack, top, a, b, start, stop, child)
-                continue
-            for i in range(start[a], stop[a]):
-                if a != b:
-                    person[:], output[:], residual[:] = columns[:, i], outputs[:, i], residuals[:, i]
-                    if excess_bound(
-                        person, person, low[b], high[b], output, output, output_low[b], output_high[b],
-                        residual, residual, residual_low[b], residual_high[b],
-                        n_numbers, scales, p, slopes, steepness, gap,
-                    ) + slack <= tolerance:  # fmt: skip
-                        continue
-                first = i + 1 if a == b else start[b]
-                fill_differences(outputs, i, first, stop[b], differences)
-                fill_distances(columns, kinds, scales, p, i, first, stop[b], differences, distances)
-                before = size
-                for j in range(stop[b] - first):
-                    if differences[j] - distances[j] > tolerance:
-                        if size == len(pairs):
-                            more = np.empty((2 * size, 2), np.int64)
-                            more[:size] = pairs
-                            pairs = more
-                        m, o = order[i], order[first + j]
-                        pairs[size, 0], pairs[size, 1] = min(m, o), max(m, o)
-                        size += 1
-                n_gathered[0] += size - before
-                if n_gathered[0] > max_pairs:
-                    return pairs[:size].copy()
+    every = np.array([tolerance, -np.inf, 0.0])  # no pair is only counted
+    for a, b, _ in node_pairs(tree, tasks, every):
+        before = size
+        if size + LEAF_SIZE**2 > len(pairs):
+            more = np.empty((2 * len(pairs), 2), np.int64)
+            more[:size] = pairs[:size]
+            pairs = more
+        for i in range(start[a], stop[a]):
+            first, last = i + 1 if a == b else start[b], stop[b]
+            fill_run(columns, outputs, tree.space, i, first, last, differences, distances)
+            for j in range(last - first):
+                if differences[j] - distances[j] > tolerance:
+                    m, o = order[i], order[first + j]
+                    pairs[size, 0], pairs[size, 1] = min(m, o), max(m, o)
+                    size += 1
+        n_gathered[0] += size - before
+        if n_gathered[0] > max_pairs:
+            break
     return pairs[:size].copy()

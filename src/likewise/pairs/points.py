@@ -287,25 +287,9 @@ class Groups:
 
 def groups_of(rows: FloatArray) -> Groups:
     """Group equal rows; groups are in the order of their first row."""
-    hashes = np.broadcast_to(row_hashes(rows.T), len(rows))  # sorting one number per row is faster than sorting rows
-    order = np.argsort(hashes, kind="stable")
-    new = _differs_from_previous(rows, order)
-    if (new[1:] & (hashes[order[1:]] == hashes[order[:-1]])).any():  # different rows with equal hashes
-        order = np.lexsort(rows.T[::-1])
-        new = _differs_from_previous(rows, order)
-    label = np.cumsum(new) - 1
-    starts = np.flatnonzero(new)
-    first = np.minimum.reduceat(order, starts)
-    rank = np.argsort(first)
-    position = np.empty_like(rank)
-    position[rank] = np.arange(len(rank))
-    of_row = np.empty(len(rows), dtype=np.int64)
-    of_row[order] = position[label]
-    count = np.diff(np.append(starts, len(rows)))[rank]
-    return Groups(first[rank].astype(np.int64), count.astype(np.int64), of_row)
-
-
-def _differs_from_previous(rows: FloatArray, order: IntArray) -> BoolArray:
-    new = np.ones(len(rows), dtype=bool)
-    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
-    return new
+    if not rows.shape[1]:
+        return Groups(np.zeros(1, np.int64), np.array([len(rows)], np.int64), np.zeros(len(rows), np.int64))
+    same = pd.DataFrame(rows).groupby(list(range(rows.shape[1])), sort=False, dropna=False)
+    of_row = np.asarray(same.ngroup(), dtype=np.int64)
+    _, first, count = np.unique(of_row, return_index=True, return_counts=True)
+    return Groups(first.astype(np.int64), count.astype(np.int64), of_row)

@@ -11,7 +11,6 @@ import numpy as np
 from likewise._engine import should_compile
 from likewise._parallel import run_in_threads
 from likewise._typing import FloatArray, IntArray
-from likewise.kernel.distance import Kinds
 from likewise.pairs import plain
 from likewise.pairs.points import Columns
 
@@ -199,8 +198,3 @@ def within_groups(columns: Columns, outputs: FloatArray, m: int) -> tuple[FloatA
     differences, distances = np.empty(shape), np.empty(shape)
     compiled(columns, outputs, m, differences, distances)
     return differences, distances
-
-
-def all_numbers(columns: FloatArray) -> Kinds:
-    """Kinds of columns (rows here) that hold numbers only."""
-    return np.zeros(len(columns), dtype=np.int8)

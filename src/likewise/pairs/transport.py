@@ -9,21 +9,18 @@ this module imports numba; callers do so inside functions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from likewise._engine import should_compile
 from likewise._numba import njit
 from likewise._parallel import run_in_threads
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
-from likewise.pairs import plain
 from likewise.pairs.kernels import fill_distances
-from likewise.pairs.plain import FoundPairs
 from likewise.pairs.points import Columns
-from likewise.pairs.scans import cells_of
 
 
 def min_cost_transport(
@@ -248,6 +245,23 @@ def potentials(columns: Columns, mass: FloatArray) -> Potentials:
     return Potentials(result, n_rounds, n_constraints)
 
 
+class FoundPairs(NamedTuple):
+    """Room for pairs and their distances, and which of it is used."""
+
+    pairs: IntArray
+    costs: FloatArray
+    kept: BoolArray
+
+    @classmethod
+    def none_of(cls, room: int) -> FoundPairs:
+        """Without a pair yet."""
+        return cls(np.empty((room, 2), np.int64), np.empty(room), np.zeros(room, np.bool_))
+
+    def used(self) -> tuple[IntArray, FloatArray]:
+        """Pairs and their distances."""
+        return self.pairs[self.kept], self.costs[self.kept]
+
+
 def _suggest(columns: Columns, known: Columns, mass: FloatArray, h: FloatArray) -> FloatArray:
     """Extend the best h of a subsample to everyone, within D.
 
@@ -257,7 +271,7 @@ def _suggest(columns: Columns, known: Columns, mass: FloatArray, h: FloatArray) 
     both = columns._replace(X=np.concatenate([known.X, columns.X], axis=1))
     out = np.full(columns.X.shape[1], 0.5)
     if len(h):
-        _scan("fill_guess", len(out), len(h), (both, mass, h), out)
+        _in_threads(_fill_guess, len(out), both, mass, h, out)
     return out
 
 
@@ -265,7 +279,7 @@ def _near(columns: Columns, n_sources: int, h: FloatArray, n_near: int) -> tuple
     """For each source and each target, the others with the least ``D - h_i + h_j``: pairs and their distances."""
     n = columns.X.shape[1]
     found = FoundPairs.none_of(n * n_near)
-    _scan("fill_near", n, n / 2, (columns, h, n_sources, n_near), found)
+    _in_threads(_fill_near, n, columns, h, n_sources, n_near, found)
     return found.used()
 
 
@@ -274,20 +288,17 @@ def _violated(
 ) -> tuple[IntArray, FloatArray]:
     """For each source, up to `most` targets with ``h_i - h_j > D`` by more than the tolerance, and their distances."""
     found = FoundPairs.none_of(n_sources * most)
-    _scan("fill_violated", n_sources, columns.X.shape[1] - n_sources, (columns, h, n_sources, most, tolerance), found)
+    _in_threads(_fill_violated, n_sources, columns, h, n_sources, most, tolerance, found)
     return found.used()
 
 
-def _scan(name: str, n: int, n_others: float, arguments: tuple[Any, ...], out: Any) -> None:
-    """Call a function of this module, or its twin in `likewise.pairs.plain`, on runs of people, in threads."""
-    columns: Columns = arguments[0]
-    cells = cells_of(n * n_others, len(columns.X), columns.p)
-    fill = globals()[name] if should_compile(f"{__name__}.{name}", cells) else getattr(plain, name)
-    run_in_threads(lambda first: fill(*arguments, first, min(n, first + _AT_ONCE), out), range(0, n, _AT_ONCE), None)
+def _in_threads(fill: Callable[..., None], n: int, *given: Any) -> None:
+    """Call a compiled function on runs of people, in threads."""
+    run_in_threads(lambda first: fill(first, min(n, first + _AT_ONCE), *given), range(0, n, _AT_ONCE), None)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def fill_guess(both, mass, h, first, last, out):
+def _fill_guess(first, last, both, mass, h, out):
     """Fill the results of `_suggest` for some people."""
     X, kinds, scales, p = both
     m = len(h)
@@ -304,7 +315,7 @@ def fill_guess(both, mass, h, first, last, out):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def fill_near(columns, h, n_sources, n_near, first, last, found):
+def _fill_near(first, last, columns, h, n_sources, n_near, found):
     """Fill the results of `_near` for some people."""
     X, kinds, scales, p = columns
     pairs, costs, kept = found
@@ -332,7 +343,7 @@ def fill_near(columns, h, n_sources, n_near, first, last, found):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def fill_violated(columns, h, n_sources, most, tolerance, first, last, found):
+def _fill_violated(first, last, columns, h, n_sources, most, tolerance, found):
     """Fill the results of `_violated` for some sources."""
     X, kinds, scales, p = columns
     pairs, costs, kept = found

@@ -74,11 +74,9 @@ class AdditiveModel:
             parts_of[space.column_of[space.encoder.names.index(scores.names[i]) if by_name else i]].append(i)
 
         def evaluate(column: int, values: FloatArray) -> FloatArray:
-            rows = np.repeat(space.rows[:1], len(values), axis=0)
-            rows[:, column] = values
-            total = np.zeros((len(values), len(scores.baseline)))
+            total, given = np.zeros((len(values), len(scores.baseline))), space.given(space.varied(column, values))
             for i in parts_of[column]:
-                total = total + scores.parts[i](space.given(rows))
+                total = total + scores.parts[i](given)
             return total
 
         terms = []
@@ -108,8 +106,7 @@ def _candidates(space: InputSpace, column: int, knots: FloatArray) -> FloatArray
     held = space.held[column]
     if isinstance(held, CategoricalDomain):
         return space.codes(column)
-    numbers = _around(held, knots)
-    return np.append(numbers, np.nan) if held.blank else numbers
+    return space.or_blank(column, _around(held, knots))
 
 
 def _around(held: NumericDomain, knots: FloatArray) -> FloatArray:
@@ -138,7 +135,7 @@ def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float,
     rest_low = float(model.baseline[0] + low.sum()) - model.rounding
     rest_high = float(model.baseline[0] + high[~chosen].sum() + low[chosen].sum()) + model.rounding
     at = min(max(model.curve.centre - rise / 2, rest_low), rest_high)
-    proven = model.curve.rise(rise, rest_low, rest_high, np.inf)
+    proven = float(model.curve.rise(rise, rest_low, rest_high, np.inf))
     a = np.array([term.candidates[term.values[:, 0].argmin()] for term in model.terms])
     b = a.copy()
     b[chosen] = [term.candidates[term.values[:, 0].argmax()] for i, term in enumerate(model.terms) if chosen[i]]
@@ -156,13 +153,12 @@ def as_tables(model: AdditiveModel, columns: Sequence[int]) -> InteractionModel 
     ruled = {i for rule in model.space.rules for i in rule.terms}
     nodes, tables = [], dict[tuple[int, ...], FloatArray]({(): model.baseline})
     for i, (held, term) in enumerate(zip(model.space.held, model.terms, strict=True)):
-        few = isinstance(held, CategoricalDomain) or _size(held) <= _MOST_EXCHANGED
-        if few:
-            values = _every_value(model.space, i)
-        elif model.space.rules:
-            values = np.unique(np.concatenate([term.candidates, _between(model, i, _CUTS)]))  # a blank comes last
-        else:
-            return None
+        values = model.space.few_values(i, _MOST_EXCHANGED)
+        few = values is not None
+        if values is None:
+            if isinstance(held, CategoricalDomain) or not model.space.rules:
+                return None
+            values = np.unique(np.concatenate([term.candidates, held.spread(_CUTS)]))  # a blank comes last
         tables[(i,)] = model.evaluate(i, values)
         corners = list(range(len(values)))
         if model.curve is not None and (i not in ruled or not few):  # the link rises
@@ -211,13 +207,12 @@ def softmax_problem(model: AdditiveModel, columns: Sequence[int]) -> SoftmaxProb
     """
     rest, parts, finite = [], [], True
     for i, term in enumerate(model.terms):
-        held = model.space.held[i]
-        few = isinstance(held, CategoricalDomain) or _size(held) <= _MOST_EXCHANGED
-        finite &= few
-        values = model.evaluate(i, _every_value(model.space, i)) if few else term.values
+        every = model.space.few_values(i, _MOST_EXCHANGED)
+        finite &= every is not None
+        values = term.values if every is None else model.evaluate(i, every)
         if i not in columns:
             rest.append(values)
-        elif few:
+        elif every is not None:
             parts.append(np.stack([values, values], axis=1))
         else:
             numbers, blank = (values[np.isnan(term.candidates) == which] for which in (False, True))
@@ -272,28 +267,7 @@ def _reach(model: AdditiveModel, row: FloatArray, free: Any, target: float) -> F
     return row
 
 
-def _between(model: AdditiveModel, column: int, n: int = _MANY) -> FloatArray:
+def _between(model: AdditiveModel, column: int) -> FloatArray:
     """Values between the candidates of a column of numbers, spread over its range."""
     held = model.space.held[column]
-    if isinstance(held, CategoricalDomain):
-        return np.empty(0)
-    if held.step is None:
-        return np.linspace(held.low, held.high, n)
-    places = np.unique(np.linspace(held.first, held.last, n).astype(np.int64))
-    return held.at(places)
-
-
-def _size(held: NumericDomain | CategoricalDomain) -> int:
-    """Number of values of a column; a huge number if it has no step."""
-    if isinstance(held, CategoricalDomain):
-        return len(held.values) + held.blank
-    return _MOST_EXCHANGED + 1 if held.step is None else held.last - held.first + 1 + held.blank
-
-
-def _every_value(space: InputSpace, column: int) -> FloatArray:
-    """All encoded values of a column."""
-    held = space.held[column]
-    if isinstance(held, CategoricalDomain):
-        return space.codes(column)
-    values = held.at(np.arange(held.first, held.last + 1))
-    return np.append(values, np.nan) if held.blank else values
+    return np.empty(0) if isinstance(held, CategoricalDomain) else held.spread(_MANY)

@@ -15,6 +15,7 @@ from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
 from likewise.ask import Ask, known_columns
 from likewise.exceptions import InvalidInputError, UnprovableError
+from likewise.inspection.feature_sources import Preprocessing
 from likewise.kernel.columns import UNSEEN, NumericColumn, is_numeric
 from likewise.kernel.metric import BoundMetric
 from likewise.kernel.proof import Claim, Pairs
@@ -246,6 +247,20 @@ class InputSpace:
         """Encoded people as the model takes them: only the columns that it has learned from, if it knows these."""
         return self.ask.taken(self.apart(rows))
 
+    def varied(self, column: int, values: FloatArray) -> FloatArray:
+        """Encoded people: the first of those given, with other values in one column."""
+        rows = np.repeat(self.rows[:1], len(values), axis=0)
+        rows[:, column] = values
+        return rows
+
+    def preprocessing(self, *, products: bool = False) -> Preprocessing:
+        """The steps in front of the model, whose features come from the columns here."""
+        taken = self.given(self.rows[:1])
+        is_table = hasattr(taken, "columns") and not self.as_array
+        names = list(taken.columns) if is_table else self.encoder.names
+        columns = [self.column_of[self.encoder.names.index(name)] for name in names]
+        return Preprocessing.of(self.model, columns, products=products)
+
     def bind(self, metric: Metric) -> BoundMetric:
         """A metric bound to the columns of the people."""
         return metric.bind(metric.encoder(self.table.to_numpy() if self.as_array else self.table))
@@ -304,6 +319,17 @@ class InputSpace:
     def codes(self, column: int) -> FloatArray:
         """Encoded categories of a column, a blank last where it may be missing."""
         return self._codes[column]
+
+    def few_values(self, column: int, most: int) -> FloatArray | None:
+        """All encoded values of a column, a blank last; None if it has more numbers than `most`."""
+        held = self.held[column]
+        if isinstance(held, CategoricalDomain):
+            return self.codes(column)
+        return self.or_blank(column, held.every()) if held.n_values <= most else None
+
+    def or_blank(self, column: int, numbers: FloatArray) -> FloatArray:
+        """Numbers of a column, and a blank where there may be one."""
+        return np.append(numbers, np.nan) if self.held[column].blank else numbers
 
     @cached_property
     def _codes(self) -> dict[int, FloatArray]:

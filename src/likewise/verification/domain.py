@@ -82,6 +82,21 @@ class NumericDomain:
             return int(_to_ordinals(np.array(float(self.high))))
         return int(np.floor(self.high / self.step + _room(self.high / self.step)))
 
+    @property
+    def n_values(self) -> float:
+        """How many numbers it holds; infinity without a step."""
+        return np.inf if self.step is None else self.last - self.first + 1
+
+    def every(self) -> FloatArray:
+        """All numbers."""
+        return self.at(np.arange(self.first, self.last + 1))
+
+    def spread(self, n: int) -> FloatArray:
+        """Up to `n` numbers all over the range, with both ends."""
+        if self.step is None:
+            return np.linspace(self.low, self.high, n)
+        return self.at(np.unique(np.linspace(self.first, self.last, n).astype(np.int64)))
+
     def at(self, positions: Any) -> FloatArray:
         """Numbers by their positions, which ascend with them."""
         places = np.asarray(positions, dtype=np.int64)
@@ -118,10 +133,9 @@ class NumericDomain:
 
     def listed(self) -> CategoricalDomain | None:
         """The same values as categories; None if they are too many to list."""
-        if self.step is None or self.last - self.first >= _MOST_LISTED:
+        if self.n_values > _MOST_LISTED:
             return None
-        values = self.at(np.arange(self.first, self.last + 1))
-        return CategoricalDomain(tuple(_plain(value) for value in values.tolist()), self.blank)
+        return CategoricalDomain(tuple(_plain(value) for value in self.every().tolist()), self.blank)
 
     def __str__(self) -> str:
         kind = "" if self.step is None else "whole numbers, " if self.step == 1 else f"multiples of {self.step:g}, "

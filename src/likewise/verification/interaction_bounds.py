@@ -17,7 +17,6 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import counted
 from likewise.exceptions import UnprovableError
 from likewise.inspection.additive_scores import Curve, curve_of
-from likewise.inspection.feature_sources import Preprocessing
 from likewise.inspection.linear import IDENTITY, linear_scores_of
 from likewise.kernel.proof import Pairs, Proof, Searched, by_boxes
 from likewise.verification.base import CodedRule, InputSpace
@@ -105,10 +104,7 @@ class InteractionModel:
     @classmethod
     def read(cls, space: InputSpace) -> InteractionModel:
         """Read a linear model behind products of preprocessed columns, or raise `UnprovableError` with the reason."""
-        taken = space.given(space.rows[:1])
-        columns = list(taken.columns) if hasattr(taken, "columns") and not space.as_array else space.encoder.names
-        where = [space.column_of[space.encoder.names.index(name)] for name in columns]
-        read = Preprocessing.of(space.model, len(where), products=True)
+        read = space.preprocessing(products=True)
         coef, intercept, link = linear_scores_of(read.last)
         if len(read.sources) != coef.shape[1]:
             raise UnprovableError("its preprocessing gives another number of columns than expected")
@@ -116,21 +112,13 @@ class InteractionModel:
         coef, intercept = (coef[1:] - coef[:1], intercept[1:] - intercept[:1]) if binary else (coef, intercept)
         groups: dict[tuple[int, ...], list[int]] = {}
         for j, source in enumerate(read.sources):
-            groups.setdefault(() if source is None else tuple(sorted({where[i] for i in source.columns})), []).append(j)
-        linear = [
-            all(
-                source is None or source.is_linear_in(k)
-                for source in read.sources
-                for k in range(len(where))
-                if where[k] == i
-            )
-            for i in range(len(space.names))
-        ]
+            groups.setdefault(() if source is None else source.columns, []).append(j)
+        linear = [all(s is None or s.is_linear_in(i) for s in read.sources) for i in range(len(space.names))]
         nodes = [_nodes(space, i, linear[i]) for i in range(len(space.names))]
         known = [each.values[each.corners] if each.n_numbers else each.values for each in nodes]
 
         def features(rows: FloatArray) -> FloatArray:
-            return np.asarray(read(space.given(rows)), dtype=np.float64)
+            return read.numbers(space.given(rows))
 
         tables, size = {}, float(np.abs(intercept).max())
         for group, own in groups.items():
@@ -175,23 +163,17 @@ def _nodes(space: InputSpace, column: int, linear: bool) -> Nodes:
     if isinstance(held, CategoricalDomain):
         codes = space.codes(column)
         return Nodes(codes, 0, list(range(len(codes))))
-    many = held.step is None or held.last - held.first >= _ENUMERATED
-    if not linear and (held.step is None or held.last - held.first >= _MOST_VALUES):
+    if not linear and held.n_values > _MOST_VALUES:
         raise UnprovableError(
             f"the score is not linear in {space.names[column]!r}, which has too many values to try all; give the "
             "column a step in the domain"
         )
-    if not many or not linear:
-        values = held.at(np.arange(held.first, held.last + 1))
-    elif held.step is None:
-        values = np.linspace(held.low, held.high, _RANGES + 1)
-    else:
-        values = held.at(np.unique(np.linspace(held.first, held.last, _RANGES + 1).astype(np.int64)))
+    ranges = linear and held.n_values > _ENUMERATED
+    values = held.spread(_RANGES + 1) if ranges else held.every()
     n_numbers = len(values)
     corners = [0, n_numbers - 1] if linear else list(range(n_numbers))
-    if held.blank:
-        values, corners = np.append(values, np.nan), [*corners, n_numbers]
-    return Nodes(values, n_numbers if many and linear else 0, corners)
+    corners += [n_numbers] * held.blank
+    return Nodes(space.or_blank(column, values), n_numbers if ranges else 0, corners)
 
 
 class _CornerBoxes:
@@ -322,7 +304,7 @@ class _CornerBoxes:
             line = len(self.exchanged) == 1 and np.isfinite(self.model.nodes[self.exchanged[0]].values).all()
             both = () if any(self.inside) and not line else (high[None], top[None])
             return float(self.outputs.largest(d[None], *both)[0])
-        return self.model.curve.rise(float(d[0]), float(low[0]), float(high[0]), float(top[0]))
+        return float(self.model.curve.rise(d, low, high, top)[0])
 
     def spread(self, pair: tuple[int, int], box: Box) -> IntArray:
         """Columns that can be cut, those first over which scores and rises vary most."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,48 +69,43 @@ class _NetworkBoxes:
         offsets = np.searchsorted(variable, np.arange(len(self.start) - 1))
         low_parts = np.minimum.reduceat(self.least[which], offsets, axis=0)
         high_parts = np.maximum.reduceat(self.most[which], offsets, axis=0)
-        room = self.rooms[0]
+        room, bias = self.rooms[0], self.model.bias
         first = [
-            (
-                self.model.bias + low_parts[side].sum(axis=0) - room,
-                self.model.bias + high_parts[side].sum(axis=0) + room,
-            )
+            (bias + low_parts[side].sum(axis=0) - room, bias + high_parts[side].sum(axis=0) + room)
             for side in self.of_side
         ]
         # First layer: the difference of the copies, by the columns that are exchanged.
-        d_low = low_parts[self.own[1]].sum(axis=0) - high_parts[self.own[0]].sum(axis=0) - room
-        d_high = high_parts[self.own[1]].sum(axis=0) - low_parts[self.own[0]].sum(axis=0) + room
+        own, other = self.own
+        gap = (
+            low_parts[other].sum(axis=0) - high_parts[own].sum(axis=0) - room,
+            high_parts[other].sum(axis=0) - low_parts[own].sum(axis=0) + room,
+        )
 
-        def largest(functions: FloatArray, side: int) -> FloatArray:
+        def largest(side: int, functions: FloatArray) -> FloatArray:
             """Largest values of linear functions of the first layer, without its bias, over one copy's box."""
             values = np.maximum(self.ends[0][which] @ functions, self.ends[1][which] @ functions)
             return np.asarray(np.maximum.reduceat(values, offsets, axis=0)[self.of_side[side]].sum(axis=0))
 
-        limits = [self._layers(first[side], lambda f, side=side: largest(f, side)) for side in (0, 1)]
-        gap_low, gap_high = d_low, d_high
-        open_ = np.zeros(len(d_low))
-        slopes: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
-        for layer in range(len(self.weights)):
-            (a_low, a_high), (b_low, b_high) = limits[0][layer], limits[1][layer]
-            gap_low, gap_high = np.maximum(gap_low, b_low - a_high), np.minimum(gap_high, b_high - a_low)
-            gap_low = np.minimum(gap_low, gap_high)
-            h_low, h_high = _relu_difference(a_low, a_high, b_low, b_high, gap_low, gap_high)
-            slopes.append(_lines(a_low, a_high, b_low, b_high, gap_low, gap_high, h_low, h_high))
-            if layer == 0:
-                first_low, first_high = h_low, h_high
-                open_ = h_high - h_low
-            W = self.weights[layer]
-            gap_low, gap_high = self._back(slopes, W, first_low, first_high, h_low, h_high)
-            gap_low, gap_high = gap_low - self.rooms[layer + 1], gap_high + self.rooms[layer + 1]
-        (a_low, a_high), (b_low, b_high) = limits[0][-1], limits[1][-1]
+        limits = [self._layers(first[side], partial(largest, side)) for side in (0, 1)]
+        lines: list[Lines] = []
+        changes: list[Range] = []
+        for layer, W in enumerate(self.weights):
+            a, b = limits[0][layer], limits[1][layer]
+            high = np.minimum(gap[1], b[1] - a[0])
+            gap = np.minimum(np.maximum(gap[0], b[0] - a[1]), high), high
+            changes.append(_relu_difference(a, b, gap))
+            lines.append(_difference_lines(a, b, gap, changes[-1]))
+            low, high = self._back(lines, W, changes[0], changes[-1])
+            gap = low - self.rooms[layer + 1], high + self.rooms[layer + 1]
+        (a_low, a_high), (_, b_high) = limits[0][-1], limits[1][-1]
         room = 4 * self.rooms[-1]
-        change = np.minimum(gap_high, b_high - a_low) + room
+        change = np.minimum(gap[1], b_high - a_low) + room
         if self.model.link == "logistic":
-            value = LOGIT.rise(*(float(each[0]) for each in (change, a_low - room, a_high + room, b_high + room)))
+            value = LOGIT.rise(change, a_low - room, a_high + room, b_high + room)
         else:
-            value = float(self.outputs.largest(change[None], (a_high + room)[None], (b_high + room)[None])[0])
+            value = self.outputs.largest(change[None], (a_high + room)[None], (b_high + room)[None])
         influence = np.abs(self.weights[0]) @ np.ones(self.weights[0].shape[1])
-        return value, open_ * influence
+        return float(value[0]), (changes[0][1] - changes[0][0]) * influence
 
     def halves(self, box: BoolArray, unit_open: FloatArray) -> list[BoolArray]:
         """A box cut in the variable that leaves most open; exchanged ones come first, as they matter most."""
@@ -136,107 +132,110 @@ class _NetworkBoxes:
         halves[1][cells[: len(cells) // 2]] = False
         return list(halves)
 
-    def _back(
-        self,
-        slopes: Any,
-        W: FloatArray,
-        first_low: FloatArray,
-        first_high: FloatArray,
-        h_low: FloatArray,
-        h_high: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
+    def _back(self, lines: list[Lines], W: FloatArray, first: Range, last: Range) -> Range:
         """Bounds of ``W' (differences behind the last layer)``: by intervals, and by lines back to the first layer."""
-        plus, minus = np.maximum(W, 0), np.minimum(W, 0)
-        upper, lower = h_high @ plus + h_low @ minus, h_low @ plus + h_high @ minus
-        if len(slopes) > 1:
-            for sign in (1.0, -1.0):
-                function, constant = sign * W, np.zeros(W.shape[1])
-                for layer in range(len(slopes) - 1, 0, -1):
-                    up_k, up_c, low_k, low_c = slopes[layer]
-                    pos, neg = np.maximum(function, 0), np.minimum(function, 0)
-                    constant = constant + up_c @ pos + low_c @ neg
-                    # The biases of both copies cancel.
-                    function = self.weights[layer - 1] @ (up_k[:, None] * pos + low_k[:, None] * neg)
-                best = first_high @ np.maximum(function, 0) + first_low @ np.minimum(function, 0) + constant
-                if sign > 0:
-                    upper = np.minimum(upper, best)
-                else:
-                    lower = np.maximum(lower, -best)
-        return np.minimum(lower, upper), upper
-
-    def _layers(self, first: tuple[FloatArray, FloatArray], largest: Any) -> list[tuple[FloatArray, FloatArray]]:
-        """Ranges of the inputs of all units of one copy, and of its score."""
-        found = [first]
-        for layer in range(len(self.weights)):
+        upper, lower = _largest(W, last), -_largest(-W, last)
+        if len(lines) > 1:
             ends = []
             for sign in (1.0, -1.0):
-                function, constant = sign * self.weights[layer], sign * self.biases[layer]
+                function, constant = sign * W, np.zeros(W.shape[1])
+                for layer in range(len(lines) - 1, 0, -1):
+                    function, added = _through(lines[layer], function)
+                    constant = constant + added
+                    function = self.weights[layer - 1] @ function  # the biases of both copies cancel
+                ends.append(_largest(function, first) + constant)
+            upper, lower = np.minimum(upper, ends[0]), np.maximum(lower, -ends[1])
+        return np.minimum(lower, upper), upper
+
+    def _layers(self, first: Range, largest: Callable[[FloatArray], FloatArray]) -> list[Range]:
+        """Ranges of the inputs of all units of one copy, and of its score."""
+        found, lines = [first], []
+        for layer, (W, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            lines.append(_unit_lines(found[-1]))
+            ends = []
+            for sign in (1.0, -1.0):
+                function, constant = sign * W, sign * bias
                 for back in range(layer, -1, -1):
-                    low, high = found[back]
-                    on, off = low >= 0, high <= 0
-                    with np.errstate(divide="ignore", invalid="ignore"):
-                        steep = np.where(on, 1.0, np.where(off, 0.0, high / (high - low)))
-                    shift = np.where(on | off, 0.0, -steep * low)
-                    flat = np.where(on, 1.0, np.where(off, 0.0, (high > -low).astype(np.float64)))
-                    pos, neg = np.maximum(function, 0), np.minimum(function, 0)
-                    constant = constant + shift @ pos
-                    function = steep[:, None] * pos + flat[:, None] * neg
+                    function, added = _through(lines[back], function)
+                    constant = constant + added
                     if back > 0:
                         constant = constant + self.biases[back - 1] @ function
                         function = self.weights[back - 1] @ function
-                constant = constant + self.model.bias @ function
-                ends.append(constant + largest(function))
-            low_next, high_next = -ends[1], ends[0]
-            room = self.rooms[layer + 1]
-            found.append((np.minimum(low_next, high_next) - room, np.maximum(low_next, high_next) + room))
+                ends.append(constant + self.model.bias @ function + largest(function))
+            low, high, room = -ends[1], ends[0], self.rooms[layer + 1]
+            found.append((np.minimum(low, high) - room, np.maximum(low, high) + room))
         return found
 
 
-def _relu_difference(
-    a_low: FloatArray, a_high: FloatArray, b_low: FloatArray, b_high: FloatArray, d_low: FloatArray, d_high: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+Range = tuple[FloatArray, FloatArray]
+"""Lowest and highest values."""
+
+
+class Lines(NamedTuple):
+    """Lines above and below a function of one number: slope and constant of each."""
+
+    above: FloatArray
+    above_at_0: FloatArray
+    below: FloatArray
+    below_at_0: FloatArray
+
+
+def _largest(functions: FloatArray, values: Range) -> FloatArray:
+    """Largest values of linear functions (columns) of values within ranges."""
+    return values[1] @ np.maximum(functions, 0) + values[0] @ np.minimum(functions, 0)
+
+
+def _through(lines: Lines, functions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Linear functions of what units give, as larger ones of what they are given, and constants."""
+    plus, minus = np.maximum(functions, 0), np.minimum(functions, 0)
+    slopes = lines.above[:, None] * plus + lines.below[:, None] * minus
+    return slopes, lines.above_at_0 @ plus + lines.below_at_0 @ minus
+
+
+def _unit_lines(z: Range) -> Lines:
+    """Lines above and below ``relu(z)``."""
+    low, high = z
+    on, off = low >= 0, high <= 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steep = np.where(on, 1.0, np.where(off, 0.0, high / (high - low)))
+    flat = np.where(on, 1.0, np.where(off, 0.0, (high > -low).astype(np.float64)))
+    return Lines(steep, np.where(on | off, 0.0, -steep * low), flat, np.zeros(len(low)))
+
+
+def _relu_difference(a: Range, b: Range, d: Range) -> Range:
     """Range of ``relu(a + d) - relu(a)``: it rises with d, and with a where d > 0, and falls with a where d < 0."""
 
     def at(a: FloatArray, d: FloatArray) -> FloatArray:
         return np.maximum(a + d, 0) - np.maximum(a, 0)
 
+    (a_low, a_high), (d_low, d_high) = a, d
     high = at(np.where(d_high >= 0, a_high, a_low), d_high)
     low = at(np.where(d_low >= 0, a_low, a_high), d_low)
-    return np.maximum(low, np.maximum(b_low, 0) - np.maximum(a_high, 0)), np.minimum(
-        high, np.maximum(b_high, 0) - np.maximum(a_low, 0)
+    return (
+        np.maximum(low, np.maximum(b[0], 0) - np.maximum(a_high, 0)),
+        np.minimum(high, np.maximum(b[1], 0) - np.maximum(a_low, 0)),
     )
 
 
-def _lines(
-    a_low: FloatArray,
-    a_high: FloatArray,
-    b_low: FloatArray,
-    b_high: FloatArray,
-    d_low: FloatArray,
-    d_high: FloatArray,
-    h_low: FloatArray,
-    h_high: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Lines above and below ``relu(a + d) - relu(a)`` as a function of d: slope and constant of each.
+def _difference_lines(a: Range, b: Range, d: Range, h: Range) -> Lines:
+    """Lines above and below ``relu(a + d) - relu(a)``, which is within h, as a function of d.
 
     It lies between min(0, d) and max(0, d).
     """
-    on = (a_low >= 0) & (b_low >= 0)
-    off = (a_high <= 0) & (b_high <= 0)
-    width = np.where(d_high > d_low, d_high - d_low, 1.0)
-    up_k = np.where(d_low >= 0, 1.0, np.where(d_high <= 0, 0.0, d_high / width))
-    up_c = np.where((d_low < 0) & (d_high > 0), -d_high * d_low / width, 0.0)
-    low_k = np.where(d_high <= 0, 1.0, np.where(d_low >= 0, 0.0, -d_low / width))
-    low_c = np.where((d_low < 0) & (d_high > 0), d_low * d_high / width, 0.0)
+    low, high = d
+    on, off = (a[0] >= 0) & (b[0] >= 0), (a[1] <= 0) & (b[1] <= 0)
+    width, crosses = np.where(high > low, high - low, 1.0), (low < 0) & (high > 0)
+    above = np.where(low >= 0, 1.0, np.where(high <= 0, 0.0, high / width))
+    below = np.where(high <= 0, 1.0, np.where(low >= 0, 0.0, -low / width))
+    above_at_0 = np.where(crosses, -high * low / width, 0.0)
+    below_at_0 = np.where(crosses, low * high / width, 0.0)
     # A constant line is better where the range of the unit says more than the range of d.
-    flat_up = ~on & ~off & (h_high < np.maximum(d_high, 0))
-    flat_low = ~on & ~off & (h_low > np.minimum(d_low, 0))
-    up_k, up_c = np.where(flat_up, 0.0, up_k), np.where(flat_up, h_high, up_c)
-    low_k, low_c = np.where(flat_low, 0.0, low_k), np.where(flat_low, h_low, low_c)
-    one, zero = np.ones_like(d_low), np.zeros_like(d_low)
-    up_k, low_k = (np.where(on, one, np.where(off, zero, part)) for part in (up_k, low_k))
-    up_c, low_c = (np.where(on | off, zero, part) for part in (up_c, low_c))
-    return up_k, up_c, low_k, low_c
+    flat_above, flat_below = h[1] < np.maximum(high, 0), h[0] > np.minimum(low, 0)
+    above, above_at_0 = np.where(flat_above, 0.0, above), np.where(flat_above, h[1], above_at_0)
+    below, below_at_0 = np.where(flat_below, 0.0, below), np.where(flat_below, h[0], below_at_0)
+    slopes = (np.where(on, 1.0, np.where(off, 0.0, each)) for each in (above, below))
+    constants = (np.where(on | off, 0.0, each) for each in (above_at_0, below_at_0))
+    return Lines(*(part for both in zip(slopes, constants, strict=True) for part in both))
 
 
 def prove_network(model: NetworkModel, exchanged: Sequence[int], limits: Limits, found: float) -> Proof:

@@ -14,6 +14,7 @@ from scipy.special import softmax
 
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnprovableError
+from likewise.inspection.additive_scores import LOGIT
 
 MOST_CLASSES = 6  # whose sets are looked at one by one
 _LARGEST = 300.0  # limits whose exponentials are finite, and whose rounding is far below that of a proof
@@ -105,7 +106,7 @@ def largest_variation(one: FloatArray, other: FloatArray, change: FloatArray) ->
         top = np.log((1 / np.exp(-its).sum(axis=2)).sum(axis=1))
         least_outside = -_most_mean(-np.exp(-rise), one, outside)
         d = np.log(_most_mean(1 / least_outside[:, None], one, inside)[:, 0])
-        best = np.maximum(best, _rise(d, least, most, top))
+        best = np.maximum(best, LOGIT.rise(d, least, most, top))
     return best
 
 
@@ -121,11 +122,3 @@ def _most_mean(values: FloatArray, limits: FloatArray, members: list[int]) -> Fl
     left = np.maximum(0.0, 1 - low.sum(axis=1))[:, None, None]
     before = np.cumsum(room, axis=2) - room
     return np.asarray(((floor + np.clip(left - before, 0.0, room)) * sorted_values).sum(axis=2))
-
-
-def _rise(d: FloatArray, low: FloatArray, high: FloatArray, top: FloatArray) -> FloatArray:
-    """`Curve.rise` of the logistic link, for many at once."""
-    a = np.clip(-d / 2, low, np.maximum(low, high))
-    a = np.where(a + d > top, np.maximum(low, top - d), a)
-    rise = 1 / (1 + np.exp(-np.minimum(a + d, top))) - 1 / (1 + np.exp(-a))
-    return np.where(d > 0, np.maximum(rise, 0.0), 0.0)

@@ -149,7 +149,7 @@ class _TreeBoxes:
             self.n_boxes += 1
             if not self.rules.feasible(cells):
                 return [(-np.inf, None), (left_out, None)]
-            values = self.largest(box_limits(cells, self.start, self.pieces))
+            values = self.problem.largest(box_limits(cells, self.start, self.pieces).T)
             bound = float(box_bound(cells, self.start, values, self.costs, cell_bound))
             weak = cells & (cell_bound <= self.found + self.gap)
             if bound <= self.found + self.gap or not weak.any():
@@ -161,16 +161,6 @@ class _TreeBoxes:
                 cell_bound = np.where(cells, cell_bound, -np.inf)
                 break
         return [(bound, Box(cells, cell_bound)), (left_out, None)]
-
-    def largest(self, limits: FloatArray) -> FloatArray:
-        """Largest differences of outputs, from limits of shape (n_limits, n)."""
-        from likewise.verification.tree_kernels import logistic_values
-
-        rounded = self.problem.rounded(limits.T)
-        if self.problem.link == "logistic":
-            return np.asarray(logistic_values(rounded.T))
-        n = len(self.problem.outputs.directions)
-        return self.problem.outputs.largest(*(rounded[:, k : k + n] for k in range(0, rounded.shape[1], n)))
 
     def merged_bound(self, cells: BoolArray) -> float:
         """A tighter bound by merging trees; infinite if a distance is subtracted, or there is little to gain."""
@@ -257,15 +247,10 @@ def bound_trees(
 
 def interval_bound(problem: TreeProblem) -> float:
     """A bound without a search: the sum of the spreads of all trees that read an exchanged column."""
-    from likewise.verification.tree_kernels import logistic_values
-
     d = problem.outputs.directions
     change, low, high = np.zeros((3, 1, len(d)))
     for tree in problem.counted:
         leaves = tree.values[tree.left < 0] @ d.T
         low, high = low + leaves.min(axis=0), high + leaves.max(axis=0)
         change = change + problem.reads(tree) * np.ptp(leaves, axis=0)
-    limits = problem.rounded(problem.limits(change, low, high, high))
-    if problem.link == "logistic":
-        return float(logistic_values(limits.T)[0])
-    return float(problem.outputs.largest(*np.split(limits, limits.shape[1] // len(d), axis=1))[0])
+    return float(problem.largest(problem.limits(change, low, high, high))[0])

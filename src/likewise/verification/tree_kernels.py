@@ -27,21 +27,6 @@ def sigmoid(z):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def largest_difference(d, a_low, a_high, b_high):  # type: ignore[no-untyped-def]
-    """Largest ``sigma(b) - sigma(a)``, where ``b - a <= d``, ``a_low <= a <= a_high`` and ``b <= b_high``.
-
-    It is the largest ``sigma(min(a + d, b_high)) - sigma(a)``. Up to ``a = b_high - d`` this rises until ``a = -d / 2``
-    and falls then; beyond it falls. `docs/theory.md` has the proof.
-    """
-    if d <= 0.0:
-        return 0.0
-    a = min(max(-d / 2.0, a_low), a_high)
-    if a + d > b_high:
-        a = max(a_low, b_high - d)
-    return max(0.0, sigmoid(min(a + d, b_high)) - sigmoid(a))
-
-
-@_compiled
 def box_limits(box, start, pieces):  # type: ignore[no-untyped-def]
     """Upper limits of sums over all trees, of the box with one variable fixed to one cell, for all of them.
 
@@ -120,15 +105,6 @@ def box_limits(box, start, pieces):  # type: ignore[no-untyped-def]
         for s in range(n_limits):
             sums[s, start[v] : start[v + 1]] += other[s, v]
     return sums
-
-
-@_compiled
-def logistic_values(limits):  # type: ignore[no-untyped-def]
-    """Largest differences of one probability, from limits of the change, minus the first score, and both scores."""
-    values = np.empty(limits.shape[1])
-    for k in range(len(values)):
-        values[k] = largest_difference(limits[0, k], -limits[1, k], limits[2, k], limits[3, k])
-    return values
 
 
 @_compiled

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnprovableError
-from likewise.inspection.feature_sources import Preprocessing
 from likewise.inspection.tree_ensembles import TreeEnsemble, read_tree_ensemble
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
@@ -47,10 +45,7 @@ class TreeModel:
     @classmethod
     def read(cls, space: InputSpace) -> TreeModel:
         """Read a model, or raise `UnprovableError` with the reason."""
-        taken = space.given(space.rows[:1])
-        columns = list(taken.columns) if hasattr(taken, "columns") and not space.as_array else space.encoder.names
-        where = [space.column_of[space.encoder.names.index(name)] for name in columns]
-        preprocessing = Preprocessing.of(space.model, len(where))
+        preprocessing = space.preprocessing()
         ensemble = read_tree_ensemble(preprocessing.last)
         sources = preprocessing.sources
         if ensemble.order is not None:
@@ -68,9 +63,8 @@ class TreeModel:
             source = sources[test.feature]
             if source is None:
                 raise UnprovableError("a tree tests a feature that comes from no column")
-            column = where[source.column]
-            rows.append((column, len(of_column[column])))
-            of_column[column].append(i)
+            rows.append((source.column, len(of_column[source.column])))
+            of_column[source.column].append(i)
         tests, cells = [], []
         for column, members in enumerate(of_column):
             monotone = [
@@ -82,7 +76,7 @@ class TreeModel:
             ]
             own = ColumnTests(
                 [ensemble.tests[i] for i in members],
-                _with_column(features, space.rows[:1], column),
+                lambda values, column=column: features(space.varied(column, values)),  # type: ignore[misc]
                 np.array(monotone, dtype=bool),
             )
             tests.append(own)
@@ -110,17 +104,6 @@ class TreeModel:
     def values(self, cells: IntArray) -> FloatArray:
         """Encoded people from cells, shape (n, n_columns)."""
         return np.column_stack([held.values[cells[:, i]] for i, held in enumerate(self.cells)])
-
-
-def _with_column(features: Any, base: FloatArray, column: int) -> Any:
-    """Features of one person with other values in one column."""
-
-    def changed(values: FloatArray) -> FloatArray:
-        rows = np.repeat(base, len(values), axis=0)
-        rows[:, column] = values
-        return np.asarray(features(rows))
-
-    return changed
 
 
 def _cells(space: InputSpace, column: int, tests: ColumnTests) -> Cells:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnprovableError
+from likewise.inspection.additive_scores import LOGIT
 from likewise.inspection.tree_ensembles import Test, Tree
+from likewise.verification.base import CodedRule
 from likewise.verification.domain import NumericDomain
 from likewise.verification.outputs import Outputs
 
@@ -120,8 +122,8 @@ def cells_of_numbers(domain: NumericDomain, tests: ColumnTests, typical: float, 
     neighbouring numbers between which its answer changes.
     """
     start, last, answers = domain.first, domain.last, tests.answers
-    if last - start < _ENUMERATED and domain.step is not None:
-        every = answers(domain.at(np.arange(start, last + 1)))
+    if domain.n_values <= _ENUMERATED:
+        every = answers(domain.every())
         ends = start + np.flatnonzero((every[:, 1:] != every[:, :-1]).any(axis=0))
     else:
         if not tests.monotone.all():
@@ -214,25 +216,10 @@ class Variables(NamedTuple):
         return np.where(self.side == 1, second[self.column], first[self.column])
 
 
-class LinearRule(Protocol):
-    """A linear rule on encoded people: what their columns add is at most `limit`."""
-
-    @property
-    def terms(self) -> Mapping[int, Any]:
-        """The columns that it reads."""
-
-    @property
-    def limit(self) -> float:
-        """With room for rounding."""
-
-    def added(self, column: int, values: FloatArray) -> FloatArray:
-        """What encoded values of a column add; NaN for a blank, to which no rule applies."""
-
-
 class RuledBoxes:
     """Which boxes may hold two people who keep the rules of a domain."""
 
-    def __init__(self, variables: Variables, cells: Sequence[Cells], rules: Sequence[LinearRule]) -> None:
+    def __init__(self, variables: Variables, cells: Sequence[Cells], rules: Sequence[CodedRule]) -> None:
         self.start = variables.start
         # For each rule and either person, the least that every cell of each variable adds.
         self.least: list[tuple[float, list[tuple[int, FloatArray]]]] = []
@@ -302,7 +289,7 @@ class TreeProblem:
         What rounding may add to a score.
     distances : dict from int to ndarray, optional
         Least distance between the cells of an exchanged column, which is taken off the difference.
-    rules : sequence of LinearRule
+    rules : sequence of CodedRule
         Of the domain.
     """
 
@@ -314,7 +301,7 @@ class TreeProblem:
     link: str
     rounding: float
     distances: dict[int, FloatArray] = field(default_factory=dict)
-    rules: Sequence[LinearRule] = ()
+    rules: Sequence[CodedRule] = ()
 
     @cached_property
     def outputs(self) -> Outputs:
@@ -336,11 +323,15 @@ class TreeProblem:
             return np.concatenate([change, -low, one, other], axis=1)
         return np.concatenate([change, one, other], axis=1) if self.outputs.joint else change
 
-    def rounded(self, limits: FloatArray) -> FloatArray:
-        """Limits of a box, shape (n, n_limits), with the baseline and with room for rounding."""
+    def largest(self, limits: FloatArray) -> FloatArray:
+        """Largest differences of outputs, from limits without the baseline, shape (n, n_limits)."""
         d = self.outputs.directions
         base, room = d @ self.baseline, self.rounding * np.abs(d).sum(axis=1)
-        return limits + self.limits(*(each[None] for each in (2 * room, base - room, base + room, base + room)))
+        limits = limits + self.limits(*(each[None] for each in (2 * room, base - room, base + room, base + room)))
+        if self.link == "logistic":
+            change, minus_low, high, top = limits.T
+            return LOGIT.rise(change, -minus_low, high, top)
+        return self.outputs.largest(*np.split(limits, limits.shape[1] // len(d), axis=1))
 
 
 def pieces_of(problem: TreeProblem, variables: Variables) -> Pieces:

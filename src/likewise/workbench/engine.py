@@ -413,11 +413,7 @@ class Engine:
         outputs = self.constant(slice(None), len(self.X)) if today is None else today[1]
         shares = self.shares(outputs)[self.paired]
         scan = scan_pairs(self.people.rows[self.paired], metric, {"today": shares}, 0.0)
-        found |= {
-            "bound_share": scan.n_bound / scan.n_pairs,
-            "n_pairs": scan.n_pairs,
-            "n_paired": len(self.paired),
-        }
+        found["bound_share"] = scan.n_bound / scan.n_pairs
         if today is not None:
             names = [str(self.X.index[row]) for row in self.paired]
             worst = [

@@ -99,12 +99,7 @@ class Judging:
     def answers(self) -> list[dict[str, Any]]:
         """The answers that stand, in words."""
         return [
-            {
-                "n": event["n"],
-                "name": event["name"],
-                "texts": [describe(row) for row in event["rows"]],
-                "skipped": all(row["kind"] == SKIP for row in event["rows"]),
-            }
+            {"n": event["n"], "name": event["name"], "texts": [describe(row) for row in event["rows"]]}
             for event in self.session.log.answers.values()
         ]
 
