@@ -420,6 +420,7 @@ def test_the_demo_ends_in_one_screen_that_breaks_no_word(width, monkeypatch, cap
     audits = [SimpleNamespace(n_violations=n, n_pairs=60_031) for n in (2243, 0)]
     _echo_conclusion(Output(as_json=False), result, "additive", *audits, file)
     lines = capsys.readouterr().out.splitlines()
+    assert lines[0][0] + lines[0][-1] == "╭╮"  # the conclusion first, in a panel
     assert len(lines) <= 24
     assert max(map(len, lines)) <= width
     words = " ".join(line.strip("│╭╮╰╯─ ") for line in lines).split()

@@ -169,8 +169,7 @@ def _write_demo(echo: Output) -> None:
 def _demo_units() -> dict[str, str]:
     from likewise.datasets import load_mortgages
 
-    units = {name: unit for name, unit in load_mortgages().units.items() if unit != "category"}
-    return units | {"dependents": "1 dependent", "credit_lines": "1 credit line"}
+    return {name: unit for name, unit in load_mortgages().units.items() if unit != "category"}
 
 
 def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:

@@ -41,9 +41,9 @@ _NUMERIC: list[tuple[str, str, str, tuple[float, ...]]] = [
     ("obligations", "obrat", "% of income", ()),
     ("liquid_assets", "liq", "$1000", (1_000_000,)),
     ("net_worth", "netw", "$1000", ()),
-    ("credit_lines", "lines", "credit lines", (999_999.375,)),
+    ("credit_lines", "lines", "1 credit line", (999_999.375,)),
     ("term", "term", "months", (999_999.375,)),
-    ("dependents", "dep", "people", ()),
+    ("dependents", "dep", "1 dependent", ()),
     ("unemployment", "unem", "% in the applicant's industry", ()),
 ]
 _NO_YES = {0: "no", 1: "yes"}
