@@ -119,7 +119,7 @@ def test_violations_show_both_values_as_people_wrote_them():
     worst = result.violations.iloc[0]
     assert worst["differs"] == "race: x / y, income: 10.5 / missing"
     assert (worst["distance"], worst["excess"]) == (pytest.approx(0.2), pytest.approx(0.6))
-    assert "1 point per 1 of age" in result.coverage
+    assert "20 points between a number and a blank in income" in result.coverage
 
 
 def test_equal_people_with_missing_numbers_are_one():
