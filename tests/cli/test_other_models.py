@@ -156,7 +156,6 @@ def test_audit_of_a_scikit_learn_model_is_that_of_its_scores(files):
 
 
 def test_groups_of_too_many_values_are_named_and_the_others_compared(files):
-    _X, _ = files
     table = pd.read_csv("loans.csv")
     rng = np.random.default_rng(0)
     for n, others in ((51, ["sex"]), (51, []), (50, ["code", "sex"])):
