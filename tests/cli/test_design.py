@@ -171,6 +171,48 @@ def test_weights_are_round_numbers_with_what_they_cost_unless_exact_ones_are_ask
     assert all(len(re.sub(r"\D", "", found[0]).strip("0")) <= 2 for found in amounts)
 
 
+def test_weights_of_people_count_and_five_times_as_many_change_nothing(place):
+    counts = np.random.default_rng(0).uniform(0.2, 3, 150).round(2)
+    LOANS.assign(counts=counts, five=5 * counts).to_csv(place / "weighted.csv", index=False)
+    files = {}
+    for name, other in (("counts", "five"), ("five", "counts")):
+        words = f"--target approved --id id --drop {other} --weights {name}"
+        done = run(place, f"design weighted.csv {words} {FEW} --protected race --exact --out {name}.toml")
+        assert done.exit_code == 0, done.output
+        files[name] = read_metric_file(place / f"{name}.toml").metric
+        on_table = "weighted.csv --target approved --id id --metric"
+        done = run(place, f"enforce {on_table} {name}.toml --weights {name} --method additive --out {name}.skops")
+        assert done.exit_code == 0, done.output
+        assert "scores take everybody alike" in done.output
+    alike = run(place, f"design weighted.csv --target approved --id id --drop counts --drop five {FEW} --exact")
+    assert alike.exit_code == 0, alike.output
+    assert files["counts"].numeric == pytest.approx(dict(files["five"].numeric), rel=1e-3)
+    assert "counts" not in files["counts"].columns
+    assert read_metric_file(place / "metric.toml").metric.numeric != pytest.approx(
+        dict(files["five"].numeric), rel=1e-3
+    )
+    done = run(place, f"compare {on_table} counts.toml --method additive --folds 2")
+    assert "People counted by their weights, so it is not made again" in " ".join(done.output.split())
+    done = run(place, f"enforce {on_table} five.toml --weights five --method projection --out p.skops")
+    assert done.exit_code == 2
+
+
+def test_the_command_without_a_leak_repeats_flags_orders_and_codes(place):
+    rng = np.random.default_rng(0)
+    score = np.where(rng.random(150) < 0.2, -9, LOANS.income)
+    table = LOANS.assign(
+        score=score, grade=rng.choice(["low", "high"], 150), told=pd.factorize(LOANS.approved)[0] + 1.5
+    )
+    table.to_csv(place / "loans.csv", index=False)
+    done = design(place, "--protected race --order grade=low,high --special score=-9 --exact")
+    assert done.exit_code == 0, done.output
+    (again,) = [line for line in done.output.splitlines() if line.startswith("The same without told: ")]
+    for words in (" --loose ", " --exact ", " --order grade=low,high ", " --special score=-9 ", " --drop told "):
+        assert words in again
+    assert "True" not in again
+    assert run(place, again.partition(": likewise ")[2]).exit_code == 0
+
+
 def test_ordered_categories_have_a_weight_per_step_and_are_made_again(place):
     rng = np.random.default_rng(0)
     grades = rng.choice(["low", "mid", "high"], 300)

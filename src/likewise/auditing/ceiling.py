@@ -16,7 +16,6 @@ from likewise.kernel.distance import NULLABLE
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.cutting_planes import IncrementalProgram, PairProgram
 from likewise.pairs.points import Points
-from likewise.pairs.scans import worst_partners
 
 _TOLERANCE = 1e-7
 _MAX_ROUNDS = 500
@@ -95,10 +94,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
 
     # Only numbers that may be blank, or special codes, break the inequality.
     triangle = not (weights.scales[points.kinds[: points.n_columns] == NULLABLE] > 0).any()
-    if len(classes) == 2 and triangle and points.splits is not None:
-        total, n_rounds, n_constraints = _two_classes(distinct, tally)
-    else:
-        total, n_rounds, n_constraints = largest_confidence(distinct, tally)
+    total, n_rounds, n_constraints = largest_confidence(distinct, tally, triangle=triangle)
     n = len(distinct)
     return Ceiling(min(1.0, total / len(points)), n * (n - 1) // 2, n_rounds, n_constraints)
 
@@ -113,8 +109,14 @@ def _two_classes(points: Points, tally: FloatArray) -> tuple[float, int, int]:
     return float(tally[:, 0].sum() + mass[some] @ best.h), best.n_rounds, best.n_constraints
 
 
-def largest_confidence(points: Points, tally: FloatArray) -> tuple[float, int, int]:
-    """Largest sum of ``tally * h`` over probabilities within the metric, and the rounds and constraints it took."""
+def largest_confidence(points: Points, tally: FloatArray, *, triangle: bool = True) -> tuple[float, int, int]:
+    """Largest sum of ``tally * h`` over probabilities within the metric, and the rounds and constraints it took.
+
+    No pair exceeds the metric by more than 1e-7. Of two classes it is a transport problem, if the distances obey the
+    triangle inequality; then by no more than 1e-9.
+    """
+    if tally.shape[1] == 2 and triangle and points.splits is not None:
+        return _two_classes(points, tally)
     if points.splits is None and len(points) > _MOST_SCANNED:
         raise InvalidInputError(
             f"X must hold at most {_MOST_SCANNED:,} distinct people here; got {len(points):,}. The metric's distances "
@@ -144,7 +146,9 @@ class Confidence(PairProgram):
         outputs = np.ascontiguousarray((self.h[:, 1:] if self.m == 2 else self.h / 2).T)
         if self._distances is not None:
             return _worst_pairs(outputs, self._distances)
-        partner, excess, _ = worst_partners(self._columns, outputs, 0.0)
+        from likewise.pairs.kernels import worst_partners
+
+        partner, excess, _ = worst_partners(self._columns, outputs)
         everyone = np.arange(self.n)
         chosen = [np.stack([everyone, each], axis=1)[(each >= 0) & (excess > _TOLERANCE)] for each in partner]
         return np.unique(np.concatenate(chosen), axis=0)

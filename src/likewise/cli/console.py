@@ -80,6 +80,7 @@ rises = click.option(
     "rise; may be given several times.",
 )
 falls = click.option("--falls", multiple=True, help="The same for one with which it may only fall.")
+weights = click.option("--weights", help="Column with how much each person counts: all of it times 5 changes nothing.")
 special = click.option(
     "--special",
     multiple=True,
@@ -599,11 +600,22 @@ def _given(context: click.Context, parameter: click.Parameter) -> list[str]:
     flag = parameter.opts[0]
     if isinstance(parameter, click.Argument):
         return [str(one) for one in (value if isinstance(value, tuple) else [value])]
+    if isinstance(value, bool):
+        return [flag] if value else []
+    if isinstance(value, dict):  # categories, groups of them, or special codes, by column
+        listed = [(name, part) for name, parts in value.items() for part in (parts if _is_nested(parts) else [parts])]
+        value = [
+            f"{name}={','.join(f'{one:g}' if isinstance(one, float) else one for one in part)}" for name, part in listed
+        ]
     found = []
     for one in value if getattr(parameter, "multiple", False) else [value]:
         words = one if isinstance(one, tuple) else (one,)
         found += [flag, *(str(word).removesuffix(".0") if isinstance(word, float) else str(word) for word in words)]
     return found
+
+
+def _is_nested(parts: Sequence[Any]) -> bool:
+    return all(isinstance(part, list) for part in parts)
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:

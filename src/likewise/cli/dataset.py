@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._typing import IntArray
+from likewise._typing import FloatArray, IntArray
 from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_ordered, infer_kinds
 from likewise.cli.console import Note, no_note
 from likewise.cli.seen_people import Unseen
@@ -36,7 +36,8 @@ Range = tuple[float, float]
 class Dataset:
     """People and outcomes to learn from. `units` are of columns that were dates; `output_range` of a regression.
 
-    `unseen` is whom of them the metric has not seen; `favourable` is what its file says.
+    `weights` are how much people count, None for all alike; `unseen` is whom of them the metric has not seen;
+    `favourable` is what its file says.
     """
 
     X: pd.DataFrame
@@ -46,6 +47,7 @@ class Dataset:
     output_range: Range | None = None
     unseen: Unseen = field(default_factory=Unseen)
     favourable: str = ""
+    weights: FloatArray | None = None
 
     @property
     def is_classification(self) -> bool:
@@ -54,7 +56,8 @@ class Dataset:
 
     def among(self, rows: IntArray) -> Dataset:
         """Those in some rows, of whom the metric has seen nobody less than of all."""
-        return replace(self, X=self.X.iloc[rows], y=self.y[rows], unseen=self.unseen.among())
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, X=self.X.iloc[rows], y=self.y[rows], weights=weights, unseen=self.unseen.among())
 
 
 def read_dataset(
@@ -68,6 +71,7 @@ def read_dataset(
     orders: Mapping[str, Sequence[str]] = MappingProxyType({}),
     name_rows: bool = False,
     natural: bool = False,
+    weights: str | None = None,
 ) -> Dataset:
     """Read a table and split off its target; with a metric, only the columns that it names.
 
@@ -79,7 +83,7 @@ def read_dataset(
     where = named(source.table)
     if metric is not None and target in metric.columns:
         raise FileError(f"The metric names the target {target!r} as a column of people. Is it the right --target?")
-    others = [target, *(name for name in source.drop if name != target)]
+    others = [target, *([] if weights is None else [weights]), *(name for name in source.drop if name != target)]
     people = PeopleTable.read(source, metric, note, others=others, orders=orders, natural=natural)
     table, X = people.whole, people.X
     if not len(table):
@@ -108,9 +112,9 @@ def read_dataset(
     y = outcomes.to_numpy()
     if task == "classification":
         _note_rare_classes(outcomes, note)
-    return Dataset(
-        X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(people.dates, "days")
-    )
+    y = y if task == "classification" else y.astype(np.float64)
+    counts = None if weights is None else people.scores(weights).to_numpy(np.float64)
+    return Dataset(X, y, task, dict.fromkeys(people.dates, "days"), weights=counts)
 
 
 def _note_rare_classes(outcomes: pd.Series[Any], note: Note) -> None:

@@ -52,6 +52,7 @@ DEFAULT_CHOICE = {"keep": 0.95}
     help="Share of the people to keep apart: later commands find them again, and measure costs on them.",
 )
 @options.orders
+@options.weights
 @options.rises
 @options.falls
 @click.option("--exact", is_flag=True, help="Keep weights as they were found, not in round numbers.")
@@ -71,6 +72,7 @@ def design(
     folds: int,
     holdout: float,
     orders: dict[str, list[str]],
+    weights: str | None,
     rises: tuple[str, ...],
     falls: tuple[str, ...],
     exact: bool,
@@ -118,7 +120,7 @@ def design(
         need("jinja2", "A report")  # before the design, which takes longest
         replace(to, out=page).check(source.table, out)
     before = Replaced.at(out)
-    data = source.load(echo, orders=orders)
+    data = source.load(echo, orders=orders, weights=weights)
     others = data.X.drop(columns=[*orders])
     shapes = GivenShapes.of(None if before.file is None else before.file.metric, others, {})
     shapes = replace(shapes, order={**shapes.order, **orders})
@@ -128,7 +130,8 @@ def design(
     unseen = kept_apart(X, holdout)
     if holdout:
         check_apart(data.y, unseen, holdout, classify=data.is_classification)
-    seen = replace(data, X=X[~unseen], y=data.y[~unseen])
+    counts = None if data.weights is None else data.weights[~unseen]
+    seen = replace(data, X=X[~unseen], y=data.y[~unseen], weights=counts)
     hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)
     source.note_telling(echo, seen, hidden, out)
     favourable = source.favourable_of(echo, data, before.file)
@@ -142,6 +145,7 @@ def design(
         distances=shapes.distances,
         monotone=directions(rises, falls, seen.y, favourable, classify=data.is_classification),
         task=data.task,
+        sample_weight=counts,
         n_points=points,
         cv=folds,
         verbose=not echo.as_json,
@@ -159,7 +163,7 @@ def design(
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
     file = designed_file(frontier, point, units, asked + source.codes_said, data.output_range, choice=choice)
     made: dict[str, Any] = {"n_points": points, "cv": folds, **choice}
-    made |= {"rises": list(rises) or None, "falls": list(falls) or None}
+    made |= {"rises": list(rises) or None, "falls": list(falls) or None, "weights": weights}
     file = replace(file, metric=metric.with_params(units=units), **origin_of(seen.X, metric.columns, holdout, **made))
     file = replace(file, favourable=favourable)
     if not exact:

@@ -77,6 +77,7 @@ _MIN_GAIN = 1e-6  # in training loss; less is not worth a line
     show_default=True,
     help="Share of the people to measure on, unless design kept some apart.",
 )
+@options.weights
 @options.rises
 @options.falls
 @options.writes(default="model.skops")
@@ -92,6 +93,7 @@ def enforce(
     decide: bool,
     band: Band,
     holdout: float,
+    weights: str | None,
     rises: Sequence[str],
     falls: Sequence[str],
     to: Destination,
@@ -136,6 +138,8 @@ def enforce(
     from likewise.io import save_model, unused_path
     from likewise.metric_file import read_metric_file
 
+    if weights is not None and method != "additive":
+        raise InvalidInputError(f"--weights is for --method additive; got --method {method}.")
     out = to.path
     to.check(source.table, source.metric_file)
     smoothing = {name: value for name, value in smoothing_options.items() if value is not None}
@@ -146,8 +150,10 @@ def enforce(
     if decide != (band.threshold is not None) or decide != (band.width is not None):
         raise InvalidInputError("--decide, --threshold and --width go together.")
     if in_partitions(source.table, cluster):
-        if rises or falls:
-            raise InvalidInputError("--rises and --falls are for tables that fit into memory. Leave them out.")
+        if rises or falls or weights:
+            raise InvalidInputError(
+                "--rises, --falls and --weights are for tables that fit into memory. Leave them out."
+            )
         if decide:
             raise InvalidInputError(
                 "--decide is for tables that fit into memory. Enforce the metric scaled by the width (likewise metric "
@@ -155,7 +161,9 @@ def enforce(
             )
         _fit_partitions(echo, source, out, method=method, favourable=band.favourable, cluster=cluster)
         return
-    data, metric = source.load(echo.note, natural=inner.endswith(".skops"))  # a model that was trained elsewhere
+    data, metric = source.load(
+        echo.note, natural=inner.endswith(".skops"), weights=weights
+    )  # a model that was trained elsewhere
     favourable = settle_favourable(echo, band.favourable, data, source.target)
     model = inner_model(data, inner)
     if inner.endswith(".skops"):

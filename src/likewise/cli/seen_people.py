@@ -194,6 +194,8 @@ def _why_not_again(file: MetricFile, X: pd.DataFrame) -> str:
         return "It was edited since, so it is not made again without those who are measured."
     if not file.made_with:
         return "The file does not say how to make it again without those who are measured."
+    if "weights" in file.made_with:
+        return "People counted by their weights, so it is not made again without those who are measured."
     if X.size > _MOST_VALUES:
         return f"To make it again in each fold would take long for {len(X):,} people."
     return ""

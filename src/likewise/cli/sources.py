@@ -172,7 +172,7 @@ class DatasetSource:
     dialect: Dialect
     keep: tuple[str, ...] = ()
 
-    def load(self, note: Note, *, natural: bool = False) -> tuple[Dataset, TableMetric]:
+    def load(self, note: Note, *, natural: bool = False, weights: str | None = None) -> tuple[Dataset, TableMetric]:
         """Read the columns that the metric names, and the metric restricted to those that are learned from.
 
         Left out are empty columns and, unless a given model needs them (`natural`), columns of names.
@@ -196,7 +196,8 @@ class DatasetSource:
                 "do not force one. Nobody has decided that: give a weight, or the model will not use the column."
             )
         people = PeopleSource(self.table, self.id_column, self.dialect)
-        data = read_dataset(people, self.target, note, task=self.task, metric=file.metric, natural=natural)
+        how: Any = {"task": self.task, "metric": file.metric, "natural": natural, "weights": weights}
+        data = read_dataset(people, self.target, note, **how)
         design = next_command("design", hinted(self.table), "--target", self.target)
         unseen = Unseen.find(file, data.X, self.metric_file, design)
         X = drop_empty_columns(data.X, note)
@@ -284,13 +285,19 @@ class DesignSource:
         return PeopleSource(self.table, self.id_column, self.dialect, self.categorical, self.drop)
 
     def load(
-        self, echo: Output, *, scores: str | None = None, orders: Mapping[str, Sequence[str]] = MappingProxyType({})
+        self,
+        echo: Output,
+        *,
+        scores: str | None = None,
+        orders: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        weights: str | None = None,
     ) -> Dataset:
         """Read people and outcomes, or else a column of scores, and the range of a regression."""
         from likewise.cli.dataset import drop_empty_columns, range_for_metric, range_of_scores, read_dataset
 
         task = self.task if scores is None else "regression"
-        data = read_dataset(self.people, scores or str(self.target), echo.note, task=task, orders=orders)
+        how: Any = {"task": task, "orders": orders, "weights": weights}
+        data = read_dataset(self.people, scores or str(self.target), echo.note, **how)
         find_range = range_for_metric if scores is None else range_of_scores
         return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=find_range(data, self.output_range))
 

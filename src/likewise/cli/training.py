@@ -231,7 +231,7 @@ def fit_and_measure(
     Returns the fitted model, the scores, None if there were too few people, and on whom they were measured. The clone
     is within the metric made again from those whom it is fitted to, if that can be.
     """
-    X, y = data.X, data.y
+    X, y, weights = data.X, data.y, data.weights
     scores, measured_on = None, f"Nobody was held out of the {len(y):,} people, so nothing was measured."
     if parts is not None:
         train, test = parts
@@ -241,7 +241,8 @@ def fit_and_measure(
         models = {GUARANTEED: own} | {name: clone(model) for name, model in others.items()}
         with suppress_guarantee_warnings(), threads_for(X.size):
             for model in models.values():
-                model.fit(X.iloc[train], y[train])
+                weigh = {} if weights is None or model is not own else {"sample_weight": weights[train]}
+                model.fit(X.iloc[train], y[train], **weigh)
             scores = score_models(models, X.iloc[test], y[test], y[train], classify=data.is_classification)
         within = "" if made is None else f", within the metric made again from these {len(train):,}"
         whose = "The model inside came trained, perhaps on them too. " if any(given) else ""
@@ -249,7 +250,9 @@ def fit_and_measure(
             f"Measured on {len(test):,} held-out people, by a model trained on the other {len(train):,}{within}. "
             f"{whose}The saved model is trained on all {len(y):,}."
         )
-    return estimator.fit(X, y), scores, measured_on
+        measured_on += "" if weights is None else " Weights count in its fit; scores take everybody alike."
+    fitted = estimator.fit(X, y) if weights is None else estimator.fit(X, y, sample_weight=weights)
+    return fitted, scores, measured_on
 
 
 def _is_given(model: Any) -> bool:

@@ -90,9 +90,9 @@ class Encoder(ABC):
     """Whether encoded columns are functions of several columns that a model takes."""
 
     @property
-    @abstractmethod
     def labels(self) -> tuple[Any, ...] | None:
         """Column names; None for an array without names."""
+        return tuple(column.name for column in self.columns)
 
     @property
     def raw_labels(self) -> tuple[Any, ...] | None:
@@ -105,9 +105,9 @@ class Encoder(ABC):
         return [f"feature {i}" for i in range(len(self.is_number))] if self.labels is None else list(self.labels)
 
     @property
-    @abstractmethod
     def is_number(self) -> BoolArray:
-        """Which columns are numeric; the others are categorical."""
+        """Which columns hold numbers or ordered categories; the others are categorical."""
+        return np.array([isinstance(column, NumericColumn) for column in self.columns], dtype=bool)
 
     @property
     def is_plain(self) -> bool:
@@ -248,16 +248,6 @@ class TableEncoder(Encoder):
         kinds = dict.fromkeys(numeric, NumericColumn) | dict.fromkeys(categorical, CategoricalColumn)
         columns = (kinds[name].learn(X[name], listed.get(name, ())) for name in X.columns)
         return cls(tuple(columns), tuple(optional))
-
-    @property
-    def labels(self) -> tuple[Any, ...]:
-        """Names of the columns."""
-        return tuple(column.name for column in self.columns)
-
-    @property
-    def is_number(self) -> BoolArray:
-        """Which columns hold numbers or ordered categories."""
-        return np.array([isinstance(column, NumericColumn) for column in self.columns], dtype=bool)
 
     def as_table(self, X: Any, name: str = "X") -> pd.DataFrame:
         """A DataFrame with the learned columns, in their order.

@@ -13,7 +13,7 @@ import pandas as pd
 
 from likewise._frozen import Frozen
 from likewise._parallel import threads_for
-from likewise._typing import BoolArray, FloatArray
+from likewise._typing import FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, check_size, checking
 from likewise.exceptions import InvalidInputError
 from likewise.kernel.columns import NumericColumn
@@ -68,11 +68,6 @@ class LinearMapEncoder(Frozen, Encoder):
     def columns(self) -> tuple[NumericColumn, ...]:  # type: ignore[override]
         """Numeric columns."""
         return tuple(NumericColumn(name) for name in self.labels)
-
-    @property
-    def is_number(self) -> BoolArray:
-        """True for every column."""
-        return np.ones(len(self.matrix), dtype=bool)
 
     @property
     def is_plain(self) -> bool:

@@ -407,9 +407,7 @@ def _leave_out_unused(program: MinimalWeights, exchanged: Exchanges) -> int:
     """Leave out columns whose exchange changed no output, where people allow it; return the linear programs solved."""
     unused = np.flatnonzero((exchanged.n_tried > 0) & (exchanged.weights == 0) & (program.low < program.high))
     for i in unused.tolist():
-        left_out = program.leave_out(i)
-        if not np.isfinite(left_out.cost):
-            program.restore(left_out)
+        program.leave_out(i, keep=True)
     if not len(unused):
         return 0
     program.solve()
@@ -426,9 +424,7 @@ def _find_needs(program: MinimalWeights, is_fixed: BoolArray, exchanged: Exchang
             if exchanged is not None and alone:
                 least, pair = float(exchanged.weights[i]), exchanged.rows[i]
             else:
-                left_out = program.leave_out(i)
-                program.restore(left_out)
-                least, cost, pair = left_out.least, left_out.cost, left_out.pair
+                cost, least, pair = program.leave_out(i)
         needs.append((least, np.nan if least > 0 else cost, *pair, alone))
     return pd.DataFrame(needs, columns=["least", "cost_of_0", "row_a", "row_b", "exchanged"])
 

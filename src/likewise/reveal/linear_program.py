@@ -73,14 +73,11 @@ class LeftOut(NamedTuple):
         their difference of outputs.
     pair : ndarray of shape (2,)
         Rows; -1 if there are none.
-    before : tuple
-        The limits and the solution.
     """
 
     cost: float
     least: float
     pair: IntArray
-    before: tuple[FloatArray, FloatArray, FloatArray]
 
 
 class MinimalWeights(PairProgram):
@@ -224,8 +221,8 @@ class MinimalWeights(PairProgram):
         needed = self._differences[positions] - ROUNDING
         return np.asarray((np.maximum(needed - self._shortfall, 0.0) / needed) ** self.p)
 
-    def leave_out(self, i: int) -> LeftOut:
-        """Solve for the smallest metric with a weight at 0, from the solution there is, which `restore` brings back.
+    def leave_out(self, i: int, *, keep: bool = False) -> LeftOut:
+        """Solve for the smallest metric with a weight at 0; it becomes the solution if there is one, and if `keep`.
 
         Those of two categories of one group are 0 with those of two groups. No metric has the weight at 0 if, and only
         if, some pair violates the upper limits of all others, since distances increase with every weight.
@@ -235,6 +232,7 @@ class MinimalWeights(PairProgram):
         self.high = self.high.copy()
         self.high[zeroed] = 0.0
         self._program.set_limits(*self._limits_of_u())
+        known = True
         try:
             if not self._needed(zeroed)[0]:
                 self.solve()
@@ -242,15 +240,13 @@ class MinimalWeights(PairProgram):
         except InvalidInputError:  # a pair that the search has found forbids it
             pass
         except UnsolvedError:  # for large p
-            return LeftOut(np.nan, 0.0, NO_PAIR, before)
-        least, pair = self._needed(zeroed)
-        rise = self._unit_cost * (float(self._cost @ self._u) - cost)
-        return LeftOut(np.inf if least else max(0.0, rise), least, pair, before)
-
-    def restore(self, left_out: LeftOut) -> None:
-        """Undo `leave_out`, but for the pairs that it found."""
-        self.high, self._u, self.weights = left_out.before
-        self._program.set_limits(*self._limits_of_u())
+            known = False
+        least, pair = self._needed(zeroed) if known else (0.0, NO_PAIR)
+        rise = max(0.0, self._unit_cost * (float(self._cost @ self._u) - cost)) if known else np.nan
+        if not (keep and known and least == 0):
+            self.high, self._u, self.weights = before
+            self._program.set_limits(*self._limits_of_u())
+        return LeftOut(np.inf if least else rise, least, pair)
 
     def _needed(self, zeroed: list[int]) -> tuple[float, IntArray]:
         """Smallest weight that some pair allows, whatever others weigh, and the worst such pair; 0 if there is none."""
