@@ -695,6 +695,16 @@ def test_a_column_called_score_is_shown_as_it_is():
     np.testing.assert_allclose(pair["model's score"], model.predict_proba(pair)[:, 1])
 
 
+def test_an_excess_above_what_was_proven_takes_the_proof_back(monkeypatch):
+    X = np.arange(5.0)[:, None]
+    model = LinearRegression().fit(X, 0.2 * X[:, 0])
+    low = lambda space, *_: by_formula(space.claim([0]), 0.01, "a formula")  # noqa: E731
+    monkeypatch.setattr("likewise.auditing.excess.prove_excess", low)
+    found = effect(model, X, "feature 0", WeightedLp([0.1]), domain=Domain.learn(X)).excess
+    assert found.found == pytest.approx(0.4)
+    assert found.proven is None
+
+
 def test_the_excess_over_a_distance_with_exponent_2_is_never_below_the_truth():
     """At most 0.64 apart at a distance of 0.4 sqrt(2); the norm is bounded from below by a sum of its terms."""
     X = np.array(list(product(range(5), repeat=2)), dtype=float)

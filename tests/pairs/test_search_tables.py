@@ -16,8 +16,8 @@ from sklearn.preprocessing import OrdinalEncoder
 from likewise import SmoothedClassifier, TableMetric, WeightedLp, audit, ceiling
 from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import box_tree_of
+from likewise.pairs.kernels import worst_partners
 from likewise.pairs.points import Points
-from likewise.pairs.scans import worst_partners
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 TOLERANCE = 1e-9
@@ -91,7 +91,7 @@ def test_worst_partner_of_each_person_is_that_of_the_metric():
         {"age": 0.2, "income": 0.1}, {"region": 0.1, "owner": 0.05, "job": 0.2}, missing={"income": 0.3}
     )
     points, _ = laid_out(X, metric)
-    _, excess, _ = worst_partners(points.columns_in(1.0), outputs.T.copy(), 0.0)
+    _, excess, _ = worst_partners(points.columns_in(1.0), outputs.T.copy())
     gap = np.abs(outputs - outputs.T) - metric.pairwise(X)
     np.testing.assert_allclose(excess, np.maximum(np.triu(gap, 1).max(axis=1), 0), atol=1e-12)
 
