@@ -11,7 +11,8 @@ COLUMNS = (250, 500, 1_000, 2_000)
 
 def run() -> str:
     from likewise import TableMetric
-    from likewise.metric_file import MetricFile, read_metric, scale_text, write_metric
+    from likewise.metric_edits import scale_text
+    from likewise.metric_file import MetricFile, read_metric, write_metric
 
     rows, last = [], None
     with tempfile.TemporaryDirectory() as place:

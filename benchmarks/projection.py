@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from benchmarks.common import DataMissingError, seconds, section, skipped
 from benchmarks.forward import cpu_seconds
 from likewise import AdditiveClassifier, ProjectedClassifier, SmoothedClassifier
-from likewise.cli.training import reveal, set_to_zero
+from likewise.cli.training import reveal_model, set_to_zero
 from likewise.datasets import fetch_adult, load_mortgages
 from likewise.inspection.baselines import table_model
 
@@ -70,7 +70,7 @@ def _split(X, y, seed):
     """Brier score and AUC of every method on people held out, and a word on the time of the projection."""
     X, others, y, outcomes = train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y)
     held, known = others[:JUDGED], outcomes[:JUDGED]
-    metric = set_to_zero(reveal(X, y, "logistic", 0).metric, PROTECTED)
+    metric = set_to_zero(reveal_model(X, y, "logistic", 0).metric, PROTECTED)
     boosting = table_model(X, "boosting").set_params(histgradientboostingclassifier__random_state=0)
     fitted = FrozenEstimator(boosting.fit(X, y))
     kept = [column for column in X.columns if column not in PROTECTED]

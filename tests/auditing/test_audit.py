@@ -340,3 +340,10 @@ def test_a_single_column_of_probabilities_is_not_a_constant():
     metric = WeightedLp([0.1, 0.1])
     column, numbers = audit(Sigmoid(), X, metric), audit(lambda rows: Sigmoid().predict_proba(rows)[:, 0], X, metric)
     assert column.n_violations == numbers.n_violations > 1000
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"), [([0, 0, 0.9], "2 of 3 pairs exceed the"), ([0, 0.5, 0.5], "1 of 3 pairs exceeds the")]
+)
+def test_one_pair_exceeds_and_two_exceed(scores, words):
+    assert words in audit(None, [[0.0], [1.0], [2.0]], WeightedLp([0.4]), predictions=scores, tolerance=0.01).headline

@@ -24,6 +24,11 @@ def test_large_tables_are_sampled_the_same_method_each_time():
     assert found == measure_coverage(WeightedLp([2.0]), X)
 
 
+def test_people_further_apart_than_1_are_measured_too():
+    found = measure_coverage(WeightedLp([1.0]), np.array([[0.0], [1.25], [2.5]]))
+    assert (found.bound_share, found.nearest) == (0.0, 1.25)
+
+
 def test_less_than_a_tenth_is_little():
     X = np.arange(100.0)[:, None]
     assert measure_coverage(WeightedLp([0.5]), X).is_little

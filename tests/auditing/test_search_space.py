@@ -50,3 +50,15 @@ def test_numbers_are_tried_at_those_of_the_people_and_halfway_between():
     bound, people = metric.read([[0.0], [4.0], [1.0]])
     (places,) = build_search_space(bound, people.rows, [np.array([9.0])]).breakpoints
     assert {0.0, 0.5, 1.0, 2.5, 4.0, 9.0} <= set(places.tolist())
+
+
+def test_what_a_model_refuses_is_not_tried_and_named():
+    def model(people):
+        if (people.rows[:, 4] == UNSEEN).any() or np.isnan(people.rows[:, 1]).any():
+            raise ValueError
+
+    found = space().accepted_by(model)
+    assert sorted(found.choices[4]) == [0.0, 1.0, 2.0]
+    assert sorted(found.choices[5]) == [UNSEEN, 0.0, 1.0]
+    assert found.nullable.tolist() == [False, False, False, True, False, False]
+    assert found.refused == ("missing values of debt", "unseen values of job")

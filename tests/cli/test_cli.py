@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
@@ -325,14 +324,6 @@ def test_mistakes_get_one_clear_line_and_leave_nothing(mistakes, command, messag
     assert {path.name for path in mistakes.iterdir()} == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_no_permission_is_one_clear_line(work, tmp_path):
-    tmp_path.chmod(0o500)
-    done = run(work, f"metric loans.csv --target approved --drop id --out {tmp_path}/metric.toml")
-    assert done.exit_code == 2
-    assert "Permission denied" in done.stderr
-
-
 def test_a_full_disk_is_one_clear_line(work, monkeypatch):
     def full(self, *given, **options):
         raise OSError(28, "No space left on device")
@@ -425,6 +416,15 @@ def test_the_demo_ends_in_one_screen_that_breaks_no_word(width, monkeypatch, cap
     assert max(map(len, lines)) <= width
     words = " ".join(line.strip("│╭╮╰╯─ ") for line in lines).split()
     assert {"approval", "unconstrained", "2,243", "unemployment:", "percentage"} <= set(words)
+
+
+@pytest.mark.parametrize(("flag", "expected"), [("", 0), ("-v", 1)])
+def test_the_demo_prints_its_tables_on_request(flag, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr("likewise.cli.demo._run", lambda out, begin: ("the conclusion", ["a frontier", "a comparison"]))
+    monkeypatch.setattr("likewise.cli.demo._echo_conclusion", lambda echo, text: echo(text))
+    said = run(tmp_path, f"demo {flag}").stdout
+    assert said.count("\na frontier\n\na comparison\n") == expected
+    assert said.index("the conclusion") < said.index("Wrote metric.toml")
 
 
 def test_a_stranger_gets_from_a_table_to_a_report_in_three_commands(tmp_path):

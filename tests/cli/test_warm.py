@@ -14,7 +14,7 @@ LOOPS = (
     "additive.kernels.cross_numbers",
     "pairs.box_search._run",
     "pairs.gather._gather",
-    "pairs.kernels.worst_partners",
+    "pairs.kernels._fill_worst",
     "pairs.kernels.within_groups",
     "pairs.transport._shortest_paths",
     "projection.kernels.tighten",

@@ -164,6 +164,13 @@ def test_a_card_for_a_wider_metric_is_refused():
     assert "of what the metric allows" in refused(forged(scorer, model=replace(scorer.model, metric=stricter)).prove)
 
 
+def test_a_card_says_how_much_of_its_metric_it_uses():
+    scorer = card()
+    looser = CODED_METRIC.scaled(1.06).bind(scorer.model.metric.schema)
+    assert "these use all of the slope" in scorer.prove().basis
+    assert "these use 94.4% of" in forged(scorer, model=replace(scorer.model, metric=looser)).prove().basis
+
+
 def test_levels_further_apart_than_their_group_allows_are_refused():
     scorer = AdditiveClassifier(GROUPED, penalty=1e-4).fit(TABLE[["age", "job"]], Y).scorer_
     assert scorer.prove().level == "exact"

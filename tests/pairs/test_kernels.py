@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from likewise import WeightedLp
 from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import box_tree_of
+from likewise.pairs.kernels import worst_partners
 from likewise.pairs.points import Columns, groups_of
-from likewise.pairs.scans import worst_partners
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 TOLERANCE = 1e-9
@@ -107,7 +107,7 @@ def test_worst_partner_of_each_person_is_that_of_numpy(p, n_outputs):
     X, outputs = rng.normal(size=(600, 3)), rng.random((600, n_outputs)) / n_outputs
     metric = WeightedLp([0.3, 0.1, 0.05], p)
     partner, excess, ratio = worst_partners(
-        Columns(X.T.copy(), np.zeros(3, np.int8), metric.scales, p), outputs.T.copy(), 0.0
+        Columns(X.T.copy(), np.zeros(3, np.int8), metric.scales, p), outputs.T.copy()
     )
     difference = np.abs(outputs[:, None] - outputs[None]).sum(axis=2)
     distance = metric.pairwise(X)

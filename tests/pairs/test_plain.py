@@ -1,4 +1,4 @@
-"""Scans in NumPy give what the compiled searches give, to the last bit: violations, ties, counts and partners."""
+"""Scans in NumPy give what the compiled searches give, to the last bit: violations, ties and counts."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.gather import gather
 from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Columns
-from likewise.pairs.scans import search_every_pair, within_groups, worst_partners
+from likewise.pairs.scans import search_every_pair, within_groups
 
 POWERS = st.sampled_from([1.0, 2.0, np.inf, 1.5, 3.0])
 SIZES = st.sampled_from([2, 3, 40, 257, 900])
@@ -68,14 +68,6 @@ def test_the_same_pairs_are_gathered(n, seed, p, max_pairs):
     expected, found = (each(X, outputs, scales, p, **options) for each in (gather, gather_every_pair))
     assert found.complete == expected.complete
     assert sorted(map(tuple, found.pairs)) == sorted(map(tuple, expected.pairs))
-
-
-@few
-@given(n=SIZES, seed=SEEDS, p=POWERS, tolerance=st.sampled_from([0.0, 0.1]))
-def test_worst_partners(n, seed, p, tolerance):
-    X, outputs, kinds, scales = people(np.random.default_rng(seed), n, 2)
-    compiled, plain = with_both(lambda: worst_partners(*columns(X, outputs, kinds, scales, p), tolerance))
-    assert [each.tobytes() for each in plain] == [each.tobytes() for each in compiled]
 
 
 @few

@@ -16,8 +16,8 @@ from sklearn.preprocessing import OrdinalEncoder
 from likewise import SmoothedClassifier, TableMetric, WeightedLp, audit, ceiling
 from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import box_tree_of
+from likewise.pairs.kernels import worst_partners
 from likewise.pairs.points import Points
-from likewise.pairs.scans import worst_partners
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 TOLERANCE = 1e-9
@@ -91,7 +91,7 @@ def test_worst_partner_of_each_person_is_that_of_the_metric():
         {"age": 0.2, "income": 0.1}, {"region": 0.1, "owner": 0.05, "job": 0.2}, missing={"income": 0.3}
     )
     points, _ = laid_out(X, metric)
-    _, excess, _ = worst_partners(points.columns_in(1.0), outputs.T.copy(), 0.0)
+    _, excess, _ = worst_partners(points.columns_in(1.0), outputs.T.copy())
     gap = np.abs(outputs - outputs.T) - metric.pairwise(X)
     np.testing.assert_allclose(excess, np.maximum(np.triu(gap, 1).max(axis=1), 0), atol=1e-12)
 
@@ -119,7 +119,7 @@ def test_violations_show_both_values_as_people_wrote_them():
     worst = result.violations.iloc[0]
     assert worst["differs"] == "race: x / y, income: 10.5 / missing"
     assert (worst["distance"], worst["excess"]) == (pytest.approx(0.2), pytest.approx(0.6))
-    assert "race=0" in result.coverage
+    assert "20 points between a number and a blank in income" in result.coverage
 
 
 def test_equal_people_with_missing_numbers_are_one():

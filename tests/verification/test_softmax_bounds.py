@@ -80,6 +80,13 @@ def test_scores_that_only_the_column_decides():
     assert truth <= proven <= truth + 1e-4
 
 
+def test_all_people_of_a_small_domain_are_tried_with_room_for_rounding():
+    values = np.log([[0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]])
+    for rounding in (0.0, 0.05):
+        problem = SoftmaxProblem([], [np.stack([values, values], axis=1)], np.zeros(4), rounding, True)
+        assert problem.by_enumeration() == pytest.approx(0.6 + 2 * rounding)
+
+
 def random_problem(rng):
     """Few classes and columns; values of exchanged ones on lines."""
     m = int(rng.integers(3, 5))

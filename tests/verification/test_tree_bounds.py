@@ -237,6 +237,13 @@ def test_rounding_is_added_to_the_bound(merge_after):
         assert proven >= brute_force(problem) + 1.0 - 1e-9
 
 
+def test_rounding_leaves_room_on_both_sides_of_every_limit():
+    """Of a change, which has two scores; and from below and above those of both people."""
+    problem = random_problem(np.random.default_rng(1), link="logistic", n_exchanged=2, n_scores=1)
+    exact, rounded = (replace(problem, rounding=r).rounded(np.zeros((1, 4))) for r in (0.0, 0.5))
+    assert (rounded - exact)[0].tolist() == pytest.approx([1.0, 0.5, 0.5, 0.5])
+
+
 def test_too_many_pieces_are_refused(monkeypatch):
     monkeypatch.setattr(tree_problem, "_MOST_PIECES", 3)
     with pytest.raises(Exception, match="pairs of leaves"):

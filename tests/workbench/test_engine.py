@@ -42,13 +42,6 @@ def test_figures_say_that_these_people_were_looked_at(engine, sheet):
     assert "understated" in results(engine, sheet)[-1]["figures"]["caveat"]
 
 
-def test_the_first_prices_are_those_of_the_people_the_card_was_fitted_to(engine, sheet):
-    first, some = results(engine, sheet)[0], np.flatnonzero(engine.folds != engine.usable_folds[0])
-    prices = first["model"].prices(engine.X.iloc[some], engine.problem.y[some], cv=None)
-    assert len(some) < len(engine.X)
-    assert first["prices"] == dict(zip(prices["column"], prices["gain if 10% looser"], strict=True))
-
-
 def test_mean_distance_is_the_mean_over_all_ordered_pairs(engine, sheet):
     expected = sheet.metric.pairwise(engine.X).mean()
     assert engine.costs.mean_distance(engine.bound(sheet)) == pytest.approx(expected, rel=1e-12)

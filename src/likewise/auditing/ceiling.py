@@ -16,7 +16,6 @@ from likewise.kernel.distance import NULLABLE
 from likewise.metrics.base import Metric, check_metric
 from likewise.pairs.cutting_planes import IncrementalProgram, PairProgram
 from likewise.pairs.points import Points
-from likewise.pairs.scans import worst_partners
 
 _TOLERANCE = 1e-7
 _MAX_ROUNDS = 500
@@ -147,7 +146,9 @@ class Confidence(PairProgram):
         outputs = np.ascontiguousarray((self.h[:, 1:] if self.m == 2 else self.h / 2).T)
         if self._distances is not None:
             return _worst_pairs(outputs, self._distances)
-        partner, excess, _ = worst_partners(self._columns, outputs, 0.0)
+        from likewise.pairs.kernels import worst_partners
+
+        partner, excess, _ = worst_partners(self._columns, outputs)
         everyone = np.arange(self.n)
         chosen = [np.stack([everyone, each], axis=1)[(each >= 0) & (excess > _TOLERANCE)] for each in partner]
         return np.unique(np.concatenate(chosen), axis=0)

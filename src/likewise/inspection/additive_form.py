@@ -162,8 +162,9 @@ def additive_form(model: Any, domain: Any = None) -> AdditiveForm | None:
 def _within(form: AdditiveForm, scores: AdditiveScores, domain: Any) -> AdditiveForm:
     """The same for the numbers and categories that a domain declares, by evaluating the model's parts there."""
     declared_columns = {name: declared(domain, name) for name in form.effects}
-    anyone = {name: _any_value(domain.columns[name]) for name in form.names if name in domain.columns}
-    kinds = {name: object for name in anyone if hasattr(domain.columns[name], "values")}
+    held_by = {name: domain.columns[name] for name in form.names if name in domain.columns}
+    kinds = {name: object for name, held in held_by.items() if hasattr(held, "values")}
+    anyone = {name: (*held.values, None)[0] if name in kinds else held.low for name, held in held_by.items()}
     effects = dict(form.effects)
     for i, name in enumerate(form.names):
         if name not in effects or effects[name].grid is not None:  # ordered categories are declared by the model
@@ -199,16 +200,19 @@ def _within(form: AdditiveForm, scores: AdditiveScores, domain: Any) -> Additive
     return replace(form, effects=effects)
 
 
-def _any_value(held: Any) -> Any:
-    return (*held.values, None)[0] if hasattr(held, "values") else held.low
-
-
 def _declared_values(held: Any, name: Any) -> list[Any]:
     """Categories, or the numbers of a grid; none of a range without a step."""
     if hasattr(held, "values"):
         return list(held.values)
-    grid = grid_of(held, name)
-    return [] if grid is None else grid.tolist()
+    if held.step is None:
+        return []
+    if held.n_values > _MAX_GRID:
+        raise InvalidInputError(
+            f"domain must declare at most {_MAX_GRID:,} numbers per column; {name!r} has {held.n_values:,}. Declare a "
+            "larger step, or none for a column without jumps."
+        )
+    found: list[Any] = held.every().tolist()
+    return found
 
 
 def declared(domain: Any, name: Any) -> Any:
@@ -218,18 +222,6 @@ def declared(domain: Any, name: Any) -> Any:
             f"domain must have the columns of the model; it has no {name!r}. Use Domain.learn(X), and edit it."
         )
     return domain.columns[name]
-
-
-def grid_of(held: Any, name: Any) -> FloatArray | None:
-    """The numbers of a declared grid; None for a range without a step."""
-    if held.step is None:
-        return None
-    if held.n_values > _MAX_GRID:
-        raise InvalidInputError(
-            f"domain must declare at most {_MAX_GRID:,} numbers per column; {name!r} has {held.n_values:,}. Declare a "
-            "larger step, or none for a column without jumps."
-        )
-    return np.asarray(held.every(), dtype=np.float64)
 
 
 def linear_form(linear: LinearModel, scores: AdditiveScores) -> AdditiveForm:

@@ -9,9 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from likewise._numba import njit
+from likewise._parallel import run_in_threads
+from likewise._typing import FloatArray, IntArray
 from likewise.kernel.distance import CODE, NULLABLE
+from likewise.pairs.points import Columns
 
 BLOCK = 512
+_N_SHARES = 64  # of the people, for threads: early people have long rows and late ones short rows
 
 
 @njit(cache=True, error_model="numpy")
@@ -90,25 +94,44 @@ def _term(own, other, scale, cap):
     return z if z == z else 0.0
 
 
+def worst_partners(columns: Columns, outputs: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """For each person, the later person with whom they exceed the distance most.
+
+    Parameters
+    ----------
+    columns : Columns
+    outputs : ndarray of shape (n_outputs, n_people)
+
+    Returns
+    -------
+    partner : ndarray of shape (2, n_people)
+        With the largest excess, and with the smallest ``D / difference``; -1 if no pair exceeds.
+    excess, ratio : ndarray of shape (n_people,)
+        These two extremes; 0 and 1 if no pair exceeds.
+    """
+    n = columns.X.shape[1]
+    found = np.full((2, n), -1, dtype=np.int64), np.zeros(n), np.ones(n)
+    run_in_threads(lambda share: _fill_worst(columns, outputs, share, *found), range(_N_SHARES), None)
+    return found
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
-def worst_partners(columns, outputs, tolerance, first, step, partner, excess, ratio):
-    """Fill the results of `likewise.pairs.scans.worst_partners` for the persons ``first, first + step, ...``."""
+def _fill_worst(columns, outputs, share, partner, excess, ratio):
     X, kinds, scales, p = columns
     n = X.shape[1]
     differences, distances = np.empty(BLOCK), np.empty(BLOCK)
-    for i in range(first, n, step):
+    for i in range(share, n, _N_SHARES):
         for start in range(i + 1, n, BLOCK):
             stop = min(n, start + BLOCK)
             fill_differences(outputs, i, start, stop, differences)
             fill_distances(X, kinds, scales, p, i, start, stop, differences, distances)
             for j in range(stop - start):
-                needed = differences[j] - tolerance
-                if distances[j] < needed:
-                    if needed - distances[j] > excess[i]:
-                        excess[i] = needed - distances[j]
+                if distances[j] < differences[j]:
+                    if differences[j] - distances[j] > excess[i]:
+                        excess[i] = differences[j] - distances[j]
                         partner[0, i] = start + j
-                    if distances[j] / needed < ratio[i]:
-                        ratio[i] = distances[j] / needed
+                    if distances[j] / differences[j] < ratio[i]:
+                        ratio[i] = distances[j] / differences[j]
                         partner[1, i] = start + j
 
 

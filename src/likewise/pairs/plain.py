@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import FloatArray
 from likewise.kernel.distance import column_distances
 from likewise.pairs.points import Columns
 
@@ -37,27 +37,6 @@ def blocks_after(columns: Columns, outputs: FloatArray) -> Iterator[tuple[int, F
         own, others = X[:, first:last, None], X[:, None, first + 1 :]
         yield first, gaps, column_distances(own, others, kinds, scales, p, gaps)
         first = last
-
-
-def worst_partners(columns: Columns, outputs: FloatArray, tolerance: float) -> tuple[IntArray, FloatArray, FloatArray]:
-    """As `likewise.pairs.scans.worst_partners`."""
-    n = columns.X.shape[1]
-    partner, excess, ratio = np.full((2, n), -1, dtype=np.int64), np.zeros(n), np.ones(n)
-    for first, gaps, found in blocks_after(columns, outputs):
-        needed = gaps - tolerance
-        exceeds = found < needed
-        rows = np.arange(len(gaps))
-        for k, (values, worst) in enumerate(
-            (
-                (np.where(exceeds, needed - found, 0.0), np.argmax),
-                (np.divide(found, needed, out=np.ones(found.shape), where=exceeds), np.argmin),
-            )
-        ):
-            at = worst(values, axis=1)
-            here = rows[exceeds[rows, at]]
-            partner[k, first + here] = first + 1 + at[here]
-            (excess, ratio)[k][first + here] = values[here, at[here]]
-    return partner, excess, ratio
 
 
 def within_groups(columns: Columns, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:

@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from likewise._engine import should_compile
-from likewise._parallel import run_in_threads
 from likewise._typing import FloatArray, IntArray
 from likewise.pairs import plain
 from likewise.pairs.points import Columns
 
-_N_SHARES = 64  # of the people, for threads: early people have long rows and late ones short rows
 _POWER_CELLS = 10  # work of a power, in values: powers are not vectorised
 
 
@@ -144,33 +142,6 @@ def gather_blocks(
             return Gathered(result.pairs, False)
         parts.append(np.column_stack([first + rows, first + 1 + others]).astype(np.int64))
     return Gathered(np.concatenate(parts), True)
-
-
-def worst_partners(columns: Columns, outputs: FloatArray, tolerance: float) -> tuple[IntArray, FloatArray, FloatArray]:
-    """For each person, the later person with whom they exceed the distance most: ``difference - tolerance > D``.
-
-    Parameters
-    ----------
-    columns : Columns
-    outputs : ndarray of shape (n_outputs, n_people)
-
-    Returns
-    -------
-    partner : ndarray of shape (2, n_people)
-        With the largest excess, and with the smallest ``D / (difference - tolerance)``; -1 if no pair exceeds.
-    excess, ratio : ndarray of shape (n_people,)
-        These two extremes; 0 and 1 if no pair exceeds.
-    """
-    n = columns.X.shape[1]
-    if not should_compile("likewise.pairs.kernels.worst_partners", cells_of(n * n / 2, len(columns.X), columns.p)):
-        return plain.worst_partners(columns, outputs, tolerance)
-    from likewise.pairs.kernels import worst_partners as compiled
-
-    found = np.full((2, n), -1, dtype=np.int64), np.zeros(n), np.ones(n)
-    run_in_threads(
-        lambda share: compiled(columns, outputs, tolerance, share, _N_SHARES, *found), range(_N_SHARES), None
-    )
-    return found
 
 
 def within_groups(columns: Columns, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
