@@ -125,16 +125,27 @@ def written(tmp_path, monkeypatch, truth, *, empty=False, number=False):
 def check_effect(truth, loans, text, unit, suffix, *, empty=False):
     """All that `effect` prints about sex in `text`; `unit` turns the function into what is shown."""
     on_people = unit * effects(truth, loans)
-    mean, largest = numbers(rf"by (\S+){suffix} on average.*?, and by up to (\S+?){suffix}\.(?: |$)", text)
-    assert mean == pytest.approx(on_people.mean(), rel=1e-3, abs=1e-6)
-    assert largest == pytest.approx(on_people.max(), rel=1e-3, abs=1e-6)
-    if "in the population" in text.split("By the people's")[0]:
-        low, high = numbers(rf"on average \((\S+?)(?:{suffix})? to (\S+?)(?:{suffix})? in the population", text)
+    nothing = f"For these {len(loans)} people: exchanging sex alone changes nothing" in text
+    assert nothing == (on_people.max() < 1e-6)
+    interval = re.search(rf"on average \(?(\S+?)(?:{suffix})? to (\S+?)(?:{suffix})? in the population", text)
+    assert bool(interval) == ("in the population" in text.split("By the people's")[0])
+    if interval:
+        low, high = (float(end) for end in interval.groups())
         everybody = unit * effects(truth, EVERYBODY)
         assert low - 1e-3 * unit <= everybody @ chances(empty=empty) <= high + 1e-3 * unit
-        assert low <= mean <= high
+        assert low <= on_people.mean() + 1e-3 * unit
+        assert on_people.mean() <= high
         assert high > low
-    assert ("0.01 is one percentage point" in text) == (unit == 100 and on_people.max() > 0)
+    if not nothing:
+        mean, largest = numbers(rf"by (\S+){suffix} on average.*?, and by up to (\S+?){suffix}\.(?: |$)", text)
+        assert mean == pytest.approx(on_people.mean(), rel=1e-3, abs=1e-6)
+        assert largest == pytest.approx(on_people.max(), rel=1e-3, abs=1e-6)
+        by_sex = {sex: on_people[loans["sex"] == sex] for sex in "fm"}
+        row = rf"(\d+) (\S+){suffix} (\S+){suffix}"
+        told = numbers(rf"By the people's own value: group n on average at most f {row} m {row} ", text)
+        expected = [figure for each in by_sex.values() for figure in (len(each), each.mean(), each.max())]
+        assert told == pytest.approx(expected, rel=1e-3, abs=1e-6)
+        assert "0.01 is" not in text  # the tables are in points, or in the unit of the scores
     worst = unit * effects(truth, EVERYBODY).max()
     if worst == 0:
         assert "No pair was found" in text

@@ -712,3 +712,20 @@ def test_the_excess_over_a_distance_with_exponent_2_is_never_below_the_truth():
     found = effect(model, X, "feature 0", WeightedLp([0.01, 0.01], p=2), domain=Domain.learn(X)).excess
     assert found.found == pytest.approx(0.64 - 0.4 * np.sqrt(2), abs=1e-6)
     assert found.found <= found.proven < 0.1
+
+
+def test_models_that_are_no_estimators_of_scikit_learn_are_searched_under_a_metric():
+    class Other:
+        classes_ = np.array([0, 1])
+
+        def fit(self, X, y):
+            return self
+
+        def predict_proba(self, X):
+            chance = 0.3 + 0.01 * np.asarray(X["a"], dtype=float)
+            return np.c_[1 - chance, chance]
+
+    people = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [0.0, 1.0, 0.0, 1.0]})
+    found = effect(Other(), people, "a", TableMetric({"a": 0.02, "b": 0.1}))
+    assert found.proven is None
+    assert found.found == pytest.approx(0.03)

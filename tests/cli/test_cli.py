@@ -418,6 +418,15 @@ def test_the_demo_ends_in_one_screen_that_breaks_no_word(width, monkeypatch, cap
     assert {"approval", "unconstrained", "2,243", "unemployment:", "percentage"} <= set(words)
 
 
+@pytest.mark.parametrize(("flag", "expected"), [("", 0), ("-v", 1)])
+def test_the_demo_prints_its_tables_on_request(flag, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr("likewise.cli.demo._run", lambda out, begin: ("the conclusion", ["a frontier", "a comparison"]))
+    monkeypatch.setattr("likewise.cli.demo._echo_conclusion", lambda echo, text: echo(text))
+    said = run(tmp_path, f"demo {flag}").stdout
+    assert said.count("\na frontier\n\na comparison\n") == expected
+    assert said.index("the conclusion") < said.index("Wrote metric.toml")
+
+
 def test_a_stranger_gets_from_a_table_to_a_report_in_three_commands(tmp_path):
     LOANS.drop(columns="id").to_csv(tmp_path / "loans.csv", index=False)
     done = run(tmp_path, "metric loans.csv --target approved --zero race")

@@ -155,6 +155,20 @@ def test_audit_of_a_scikit_learn_model_is_that_of_its_scores(files):
     assert "only models of likewise" in run("audit", "loans.csv", "--model", "model.skops", code=2).stderr
 
 
+def test_groups_of_too_many_values_are_named_and_the_others_compared(files):
+    table = pd.read_csv("loans.csv")
+    rng = np.random.default_rng(0)
+    for n, others in ((51, ["sex"]), (51, []), (50, ["code", "sex"])):
+        table.assign(code=rng.permutation(np.resize(np.arange(n), len(table)))).to_csv("coded.csv", index=False)
+        weights = {"region": 0.1, "sex": 0 if others else 0.1}
+        write_metric(MetricFile(TableMetric({"age": 0.05, "income": 0.2, "code": 0}, weights)), "coded.toml")
+        done = run("audit", "coded.csv", "--scores", "score", "--metric", "coded.toml", "--id", "id", "--groups")
+        assert ("Groups by code are not compared: more than 50" in done.stderr) == (n > 50)
+        assert ("No column of weight 0 has groups to compare" in done.stderr) == (not others)
+        words = [*done.stdout.partition("differ in a column of weight 0:")[2].split()]
+        assert {name for name in ("code", "sex") if name in words} == set(others)
+
+
 def test_attack_finds_the_worst_pair_within_the_domain_of_the_file(files):
     X, y = files
     model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=15, random_state=0)).fit(X, y)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -164,6 +165,21 @@ def test_directions_are_kept_from_design_to_model_and_in_every_fold(place, witho
     assert "--rises and --falls are for additive models" in done.output
     done = run(place, "design ways.csv --target outcome --rises debt --falls debt --out other.toml")
     assert "--rises and --falls must name different columns; both name 'debt'" in done.output
+
+
+def test_where_nothing_is_better_than_a_constant_in_a_fold_the_strictest_metric_stands_for_it(place, without):
+    """Outcomes by chance, of which some designs are worse than a constant: no share of their skill can be kept."""
+    file = read_metric_file(place / "metric.toml")
+    made = {"n_points": 3, "cv": 2}
+    file, people, tried = replace(file, made_with=made | {"keep": 0.95}), noise(200).drop(columns="approved"), []
+    for seed in range(8):
+        y = np.random.default_rng(seed).integers(0, 2, 200)
+        frontier = design_metric(people, y, protected=["race"], references=False, **made)
+        if frontier.gain[0] <= 0:
+            strictest = frontier.points[0].metric
+            assert MadeAgain(file)(people, y).numeric == pytest.approx(dict(strictest.numeric))
+            tried.append(seed)
+    assert tried
 
 
 def test_a_method_is_chosen_by_those_who_are_trained_on_alone(place, without):

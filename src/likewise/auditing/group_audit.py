@@ -26,6 +26,8 @@ from likewise.pairs.points import Points, splits_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once, without a search
 
+MOST_GROUPS = 50  # values of a column by which people are compared
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupAudit:
@@ -169,8 +171,8 @@ def audit_groups(
     rows: list[tuple[Any, ...]] = []
     for name in [name for name in names if name in given]:
         where, values = pd.factorize(given[name], use_na_sentinel=False)
-        if len(values) > 50:
-            raise InvalidInputError(f"columns must hold up to 50 values; {name!r} has {len(values)}.")
+        if len(values) > MOST_GROUPS:
+            raise InvalidInputError(f"columns must hold up to {MOST_GROUPS} values; {name!r} has {len(values)}.")
         known = list(people.encoder.names)
         known = known if name in known or len(known) != given.shape[1] else list(given)  # an array has no names
         features = features_of(people, counted & np.array([each != name for each in known]))

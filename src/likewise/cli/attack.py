@@ -193,7 +193,7 @@ def _echo_effect(echo: Output, found: Effect, verbose: bool) -> None:
         interval = f" ({found.labels.between(*found.mean_interval)} in the population, at 95%)"
     changes = f"the output by {told(found.mean)}{more} on average{interval}, and by up to {told(largest)}{more}"
     if largest <= found.rounding:
-        changes = f"nothing{interval}"
+        changes = f"nothing{interval.replace('(', '(on average ')}"
     echo(
         f"For these {len(found.on_people):,} people: exchanging {names} alone changes {changes}. Everybody was given "
         f"{found.tried}.",

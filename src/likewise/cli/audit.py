@@ -207,12 +207,21 @@ def _echo_groups(
     """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
     from likewise import audit_groups
     from likewise._favourable import Direction
+    from likewise.auditing.group_audit import MOST_GROUPS
 
     text = ""
     if getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2:
         direction = Direction.of(favourable, list(predictions.columns))
         favourable, text, predictions = direction.end, direction.text, predictions.iloc[:, -1]
-    found = audit_groups(None, X, metric, predictions=predictions, output_range=output_range, favourable=favourable)
+    columns = [name for name in metric.hidden if name in X and X[name].nunique(dropna=False) <= MOST_GROUPS]
+    many = [str(name) for name in metric.hidden if name in X and name not in columns]
+    if many:
+        echo.note(f"Groups by {', '.join(many)} are not compared: more than {MOST_GROUPS} different values.")
+    if not columns:
+        echo.note("No column of weight 0 has groups to compare.")
+    found = audit_groups(
+        None, X, metric, columns, predictions=predictions, output_range=output_range, favourable=favourable
+    )
     text, (low, high) = text or found.favourable, found.rate_interval
     echo(
         f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to "

@@ -34,8 +34,9 @@ _STEPS = {  # with their shares of the time
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("likewise-demo"), show_default=True
 )
+@click.option("-v", "--verbose", is_flag=True, help="Print the tables of every step, too.")
 @command
-def demo(echo: Output, out: Path) -> None:
+def demo(echo: Output, out: Path, verbose: bool) -> None:
     """Run the whole workflow on 1,989 mortgage applications from Boston.
 
     Design, round, compare, enforce, audit, measure the trade-off, explain and report.
@@ -54,13 +55,16 @@ def demo(echo: Output, out: Path) -> None:
             advance(done, name)
             done = share
 
-        shown = _run(out, begin)
+        *shown, tables = _run(out, begin)
     _echo_conclusion(echo, *shown)
+    if verbose:
+        echo("\n" + "\n\n".join(tables))
     files = ["metric.toml", "model.skops", "people.parquet", "scores.parquet", "report.html"]
     echo(f"\nWrote {', '.join(files)}", directory=str(out), files=files)
     echo.finish(
         f"cd {shlex.quote(str(out))}   # open report.html in a browser, edit metric.toml, then",
         "likewise audit people.parquet --metric metric.toml --model model.skops",
+        "likewise demo -v         # with the tables of every step",
         "likewise design --help   # for a table of your own",
     )
 
@@ -105,6 +109,7 @@ def _run(out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
     before, after = (audit(each, unseen, metric) for each in (result.results[UNCONSTRAINED].model, model))
     begin()
     curve = tradeoff(X, y, metric, (0.25, 0.5, 1, 2), method=best, comparison=result)
+    curve, result = replace(curve, caveat=""), replace(result, caveat="")  # the metric is from the other half
     begin()
     write_report(
         model,
@@ -115,13 +120,14 @@ def _run(out: Path, begin: Callable[[], None]) -> tuple[Any, ...]:
         frontier=frontier,
         seen=False,
         comparison=result,
-        tradeoff=replace(curve, caveat=""),  # the metric is from the other half
+        tradeoff=curve,
         title="Mortgage decisions in Boston",
         model_name="model.skops",
         source="applications in Boston",
         date="1990",
     )
-    return result, best.name, before, after, file
+    tables = [file.how, str(result), model.guarantee_.statement, str(curve), str(after)]
+    return result, best.name, before, after, file, tables
 
 
 def _echo_conclusion(echo: Output, result: Any, method: str, before: Any, after: Any, file: Any) -> None:

@@ -287,7 +287,7 @@ def _for_file(result: JudgedMetric, X: pd.DataFrame, start: TableMetric | None, 
 
     metric = result.strict() if strict else result.metric
     weights = metric.describe().set_index("column")["weight"]
-    missing = dict(getattr(metric, "missing", {}))
+    missing = dict(metric.missing)
     if start is None:
         texts = categorical_columns(X)
         start = TableMetric({name: 0 for name in X if name not in texts}, dict.fromkeys(texts, 0))

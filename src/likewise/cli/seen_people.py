@@ -93,7 +93,8 @@ class MadeAgain:
                     references=False,
                     **made,
                 )
-                metric: Any = (frontier.at(**choice) if choice else frontier.best()).metric
+                told = frontier.gain[0] > 0 or "keep" not in choice  # else the strictest is nearest to a constant
+                metric: Any = (frontier.at(**choice or {"keep": 0.95}) if told else frontier.points[0]).metric
             else:
                 found = reveal_model(people, y, kind, int(made["seed"]), output_range=file.output_range, shapes=shapes)
                 metric = found.metric.reweighted(dict.fromkeys(protected, 0.0))

@@ -247,7 +247,7 @@ def linear_scores_of(model: Any) -> tuple[FloatArray, FloatArray, Link]:
     """Coefficients and intercepts, one row per class (regression and two classes: 0 and beta), and the link."""
     try:
         check_is_fitted(model)
-    except (TypeError, NotFittedError):
+    except (AttributeError, TypeError, NotFittedError):  # the first of classes that are no BaseEstimator
         raise UnprovableError(f"{type(model).__name__} is not a fitted scikit-learn estimator") from None
     coef, intercept, link = _scores(model)
     _confirm(model, coef, intercept, link)

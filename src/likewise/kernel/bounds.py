@@ -237,7 +237,7 @@ class BandBound(Bound):
     """``bound(D / W) = (inner.bound(D) + slack) / W``: of decisions by a cut-off from a band of width W.
 
     Distances are those of the metric divided by W, so that the bound is at most the distance plus `excess`. Where that
-    metric is capped (`Metric.caps_at`), a distance of 1 or more may stand for any larger one.
+    metric is capped (`BoundMetric.caps_at`), a distance of 1 or more may stand for any larger one.
     """
 
     inner: Bound

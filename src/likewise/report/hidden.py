@@ -118,7 +118,7 @@ def audit_hidden(
 
 def hidden_columns(data: ReportData) -> list[dict[str, Any]]:
     """The section's texts and tables, by column."""
-    reasons: Any = getattr(data.metric, "zero_reasons", {})
+    reasons = data.metric.zero_reasons
     return [
         {
             "name": each.name,

@@ -79,13 +79,12 @@ def _measured(answers: FloatArray | None, n: int) -> BoolArray:
 
 def is_protected(metric: Metric, name: Any) -> bool:
     """Whether people set its weight to 0; also where the metric does not say who did."""
-    reasons: Any = getattr(metric, "zero_reasons", {})
-    return name in metric.hidden and reasons.get(name, "protected") == "protected"
+    return name in metric.hidden and metric.zero_reasons.get(name, "protected") == "protected"
 
 
 def protected_first(metric: Metric) -> Callable[[Any], tuple[Any, ...]]:
     """The key that sorts protected columns to the front: race and sex, then the others as the metric lists them."""
-    listed = list(getattr(metric, "zero_reasons", {}))
+    listed = list(metric.zero_reasons)
 
     def key(name: Any) -> tuple[Any, ...]:
         said = re.findall("[a-z]+", str(name).lower())
