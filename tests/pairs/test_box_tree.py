@@ -6,7 +6,7 @@ import pytest
 from likewise.kernel.distance import NULLABLE, NUMBER
 from likewise.pairs.box_bounds import Space, all_exceed, linear_excess_bound, max_difference
 from likewise.pairs.box_search import search_tree
-from likewise.pairs.box_tree import box_tree_of
+from likewise.pairs.box_tree import LEAF_SIZE, box_tree_of
 from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Columns
 from likewise.pairs.scans import search_every_pair
@@ -95,10 +95,13 @@ def test_whole_boxes_are_counted_only_if_no_ratio_there_is_larger_than_the_large
     assert boxes_exceed((0.0, 0.1, 0.6, 0.7), 0.3, 0.05, 3.6)
 
 
-def linear(n=600):
-    """Outputs that follow the metric exactly, so that what is left of any pair's excess is rounding."""
+def linear():
+    """Outputs that follow the metric exactly, so that what is left of any pair's excess is rounding.
+
+    Each leaf is filled by one person and their equals, so that its bounds are those of pairs.
+    """
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3)) * 100
+    X = np.repeat(rng.normal(size=(64, 3)) * 100, LEAF_SIZE, axis=0)
     return X, np.array([0.001, 0.0005, 0.0007]), (X @ [0.001, 0.0005, 0.0007])[:, None]
 
 
