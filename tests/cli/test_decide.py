@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, ThresholdDecision, load_model, save_model
 from likewise._shared_draw import SharedDraw, key_commitment
 from likewise.cli.batch_scoring import ScoringJob
+from likewise.cli.score import _what_is_shown
 from likewise.decisions.round_record import RoundRecord
 from shell import LOANS, run
 
@@ -395,3 +397,9 @@ def test_enforcing_for_decisions_makes_them_within_the_metric(work):
     assert "go together" in run(work, f"{words} --force --decide").output
     assert "go together" in run(work, f"{words} --force --width 0.1").output
     assert "--width must be" in run(work, f"{words} --force --decide --threshold 0.5 --width 3").output
+
+
+@pytest.mark.parametrize(("kept", "words"), [((), ""), (("id",), ", and id are those of the table, row by row")])
+def test_what_was_kept_is_named_if_anything_was(kept, words):
+    shown, _ = _what_is_shown(SimpleNamespace(kept=kept), with_table=True, with_key=False)
+    assert shown == "; these are the model's for the people of the table" + words

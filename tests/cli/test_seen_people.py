@@ -342,3 +342,11 @@ def test_a_bad_entry_is_refused_with_its_line(tmp_path, line, words):
     (tmp_path / "m.toml").write_text(f"[numeric]\nx = 1\n[origin]\n{line}\n")
     with pytest.raises(ValueError, match=re.escape(words)):
         read_metric_file(tmp_path / "m.toml")
+
+
+def test_nobody_is_trained_on_who_is_measured_or_kept_apart():
+    train, measured = Unseen(np.array([1, 3, 5, 7])).parts(10, 2)
+    assert train.tolist() == [0, 2, 4, 6, 8, 9]
+    assert len(measured) == 2
+    assert {*measured} <= {1, 3, 5, 7}
+    assert Unseen().parts(10, 2) is None

@@ -5,12 +5,14 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
-from likewise import ProjectedClassifier, ProjectedRegressor, WeightedLp
+from likewise import AdditiveClassifier, ProjectedClassifier, ProjectedRegressor, WeightedLp
 from likewise._fit_validation import TrainingData
 from likewise._inner_estimator import out_of_fold_scores, scores_of
+from likewise.exceptions import InvalidInputError
 from likewise.projection import estimators as projected_models
 from likewise.projection.scorer import fit_blend, simplex_least_squares
 
@@ -175,3 +177,14 @@ def test_a_number_as_base_is_in_the_unit_of_the_output_and_is_said_of_people_far
     )
     model.fit(np.array([[0.0], [1.0]]), np.array([100.0, 300.0]))
     np.testing.assert_allclose(model.predict([[0.0], [2.0], [99.0]]), [150.0, 170.0, 250.0])
+
+
+@pytest.mark.parametrize("labels", [("approved", "denied"), ("denied", "paid")])
+def test_a_frozen_base_with_other_classes_is_refused(labels):
+    """Their probabilities would be mixed by position."""
+    X = np.linspace(0, 1, 40)[:, None]
+    base = AdditiveClassifier(WeightedLp([0.4])).fit(X, np.where(X[:, 0] > 0.5, *labels))
+    model = ProjectedClassifier(LogisticRegression(), metric=WeightedLp([0.4]), base=FrozenEstimator(base))
+    with pytest.raises(InvalidInputError, match="base must have the outputs of this model"):
+        model.fit(X, np.where(X[:, 0] > 0.5, "granted", "refused"))
+    model.fit(X, np.where(X[:, 0] > 0.5, *labels[::-1]))  # the same classes, however they are mixed

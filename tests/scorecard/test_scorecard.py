@@ -380,6 +380,10 @@ def test_display_draws_each_column_that_matters(model):
     }
     assert "log-odds of 1" in display.figure_.get_supylabel()
     plt.close(display.figure_)
+    X = np.arange(40.0)[:, None]
+    display = ScorecardDisplay.from_estimator(AdditiveRegressor(WeightedLp([0.01])).fit(X, X[:, 0]))
+    assert "units of the output" in display.figure_.get_supylabel()
+    plt.close(display.figure_)
     with pytest.raises(TypeError, match="must be a fitted AdditiveClassifier"):
         ScorecardDisplay.from_estimator(METRIC)
 

@@ -45,6 +45,15 @@ def test_what_was_done_is_there_after_a_restart(tmp_path):
     assert again.log.versions["strict"] == again.sheet
 
 
+def test_two_versions_have_two_names(tmp_path):
+    log = session(tmp_path)
+    log.act("version", "Ann", title="strict")
+    with pytest.raises(InvalidInputError, match="There is a version 'strict' already"):
+        log.act("version", "Bob", title="strict")
+    log.act("version", "Bob", title="stricter")
+    assert {*log.log.versions} == {"strict", "stricter"}
+
+
 def test_the_last_change_is_the_last_event_that_changed_weights(tmp_path):
     log = session(tmp_path)
     assert log.last_change == 0
