@@ -279,7 +279,7 @@ def test_a_monotone_column_rises_or_falls_at_every_point(direction):
     if direction == 1:
         assert bound.points[-1].loss == pytest.approx(free.points[-1].loss, abs=0.01)
         return
-    assert bound.points[-1].metric.numeric["tenure"] < free.points[-1].metric.numeric["tenure"]  # control
+    assert bound.points[-1].metric.numeric["tenure"] < 0.5 * free.points[-1].metric.numeric["tenure"]  # control
     with pytest.raises(ValueError, match="monotone must name columns of numbers"):
         design_metric(X, y, monotone={"region": 1}, n_points=2, cv=2, references=False)
 

@@ -332,8 +332,8 @@ class DesignSource:
         return "" if found is None else str(found)
 
 
-def makes_metric(*, needs_target: bool, needs_table: bool = True) -> Callable[..., Any]:
-    """Add a table, its target and how to read them, passed to the function as one `source`."""
+def makes_metric(*, needs_target: bool, needs_table: bool = True, codes: bool = True) -> Callable[..., Any]:
+    """Add a table, its target and how to read them (special `codes`, too), passed to the function as one `source`."""
     target = options.target if needs_target else click.option("--target", help="Column with the outcome to predict.")
     return as_one(
         DesignSource,
@@ -346,6 +346,6 @@ def makes_metric(*, needs_target: bool, needs_table: bool = True) -> Callable[..
         options.categorical,
         options.id_column,
         options.favourable,
-        options.special,
+        *([options.special] if codes else []),
         options.reads_table,
     )

@@ -51,7 +51,7 @@ _DEMO_TABLE, _DEMO_TARGET = Path("mortgages.csv"), "decision"
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="By default a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @command
-@makes_metric(needs_target=False, needs_table=False)
+@makes_metric(needs_target=False, needs_table=False, codes=False)
 def workbench(
     echo: Output,
     source: DesignSource,
@@ -181,8 +181,6 @@ def _load(echo: Output, source: DesignSource) -> tuple[Problem, Tools]:
     from likewise.workbench.exports import Tools
 
     table, target, id_column, dialect = source.table, str(source.target), source.id_column, source.dialect
-    if source.special:
-        raise InvalidInputError("--special is for likewise metric and likewise design; the workbench takes no codes.")
     data: Dataset = source.load(echo)
     ids = range(1, len(data.X) + 1) if id_column is None else read_table(table, dialect, as_text=[id_column])[id_column]
     problem = Problem(
