@@ -237,11 +237,13 @@ def test_rounding_is_added_to_the_bound(merge_after):
         assert proven >= brute_force(problem) + 1.0 - 1e-9
 
 
-def test_rounding_leaves_room_on_both_sides_of_every_limit():
-    """Of a change, which has two scores; and from below and above those of both people."""
+@pytest.mark.parametrize("rounding", [0.0, 0.5])
+def test_rounding_leaves_room_on_both_sides_of_a_score(rounding):
+    """Two people with the score 1 are at most as far apart as the scores 1 - rounding and 1 + rounding."""
     problem = random_problem(np.random.default_rng(1), link="logistic", n_exchanged=2, n_scores=1)
-    exact, rounded = (replace(problem, rounding=r).rounded(np.zeros((1, 4))) for r in (0.0, 0.5))
-    assert (rounded - exact)[0].tolist() == pytest.approx([1.0, 0.5, 0.5, 0.5])
+    problem = replace(problem, baseline=np.zeros(1), rounding=rounding)
+    apart = expit(1 + rounding) - expit(1 - rounding)
+    assert problem.largest(np.array([[0.0, -1.0, 1.0, 1.0]])) == pytest.approx([apart])
 
 
 def test_too_many_pieces_are_refused(monkeypatch):
