@@ -44,6 +44,7 @@ def test_figures_are_those_of_a_loop_over_people_and_pairs(card, people):
         assert row["near_largest"] == pytest.approx(np.abs(p[i] - p[j]).max())
         independent = p[i] * (1 - p[j]) + p[j] * (1 - p[i])
         assert row["near_different_independent"] == pytest.approx(independent.mean())
+        assert row["in_band"] == pytest.approx(np.mean(np.abs(h - 0.45) < width / 2))
         assert row["against_threshold"] == pytest.approx(np.abs(p - (h > 0.45)).mean())
     assert costs.table.loc[0.1, "guarantee"] == pytest.approx(float(card.guarantee_.bound(0.05)) / 0.1)
     assert costs.table.loc[0.0, ["in_band", "against_threshold", "guarantee"]].tolist() == [0, 0, 1]

@@ -72,6 +72,7 @@ def test_a_chance_of_three_percent():
     assert 0.0245 < low < 0.025
     assert "at a chance of 3%, five points of distance are at most 0.65 points of chance" in of(Tanh()).statement
     assert "D = 0.05" in of(Tanh()).describe()
+    assert ["3%", "3.12%", "3.65%", "4.42%"] in map(str.split, of(Tanh()).describe().splitlines())
 
 
 @pytest.mark.parametrize("curve", [Bound(), Erf(), Tanh(), LoosenedBound(0.02), Gaussian(METRIC).curve])
