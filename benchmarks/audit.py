@@ -59,8 +59,8 @@ def measure(what: str, n: int) -> None:
 
     from likewise import audit
     from likewise._engine import always_compiled
+    from likewise.pairs.kernels import worst_partners
     from likewise.pairs.points import Columns
-    from likewise.pairs.scans import worst_partners
 
     X, scores, metric = people(n)
     with always_compiled():  # compiled, or read from the cache
@@ -69,8 +69,8 @@ def measure(what: str, n: int) -> None:
         columns, outputs = np.ascontiguousarray(X.T), scores[None, :].copy()
         everyone = Columns(columns, np.zeros(len(columns), np.int8), metric.scales, 1.0)
         with always_compiled():
-            worst_partners(everyone._replace(X=columns[:, :500].copy()), outputs[:, :500].copy(), 1e-9)
-        brute = seconds(lambda: worst_partners(everyone, outputs, 1e-9))
+            worst_partners(everyone._replace(X=columns[:, :500].copy()), outputs[:, :500].copy())
+        brute = seconds(lambda: worst_partners(everyone, outputs))
         print(brute, seconds(lambda: audit(None, X, metric, predictions=scores)))
         return
     results = []

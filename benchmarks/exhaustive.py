@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Columns
-from likewise.pairs.scans import worst_partners
 from likewise.reveal.active_set import ROUNDING, SHORTFALL, as_cuts
 
 
@@ -17,12 +17,18 @@ class ExhaustiveSearch:
 
     def covers(self, scales):
         """Whether no pair violates these scales."""
-        kinds = self.shapes.kinds
-        partner, _, ratio = worst_partners(Columns(self._columns, kinds, scales, self.p), self._outputs, ROUNDING)
-        people = np.arange(len(ratio))
-        self._pairs = np.concatenate([np.stack([people, each], axis=1)[each >= 0] for each in partner])
+        columns = Columns(self._columns, self.shapes.kinds, scales, self.p)
+        pairs, least = [np.empty((0, 2), dtype=np.int64)], 1.0
+        for first, gaps, distances in blocks_after(columns, self._outputs):
+            gaps = gaps - ROUNDING
+            above = gaps > distances
+            ratio = np.where(above, distances / np.where(above, gaps, 1.0), 1.0)
+            people, least = np.flatnonzero(above.any(axis=1)), min(least, ratio.min())
+            for partner in (np.where(above, gaps - distances, 0.0).argmax(axis=1), ratio.argmin(axis=1)):
+                pairs.append(np.stack([first + people, first + 1 + partner[people]], axis=1))
+        self._pairs = np.concatenate(pairs)
         # Weights are shrunk until a pair is at the shortfall; rounding must not put it beyond.
-        return bool(ratio.min() >= 1 - 1.001 * SHORTFALL)
+        return bool(least >= 1 - 1.001 * SHORTFALL)
 
     def next_cuts(self, scales, ratios):
         """For each person the partner with the largest excess, and the one with the smallest ratio."""

@@ -120,7 +120,6 @@ def with_shape(scorer, kind, **changes):
         ("number", {"knots": lambda k: k[::-1].copy()}),
         ("number", {"values": lambda v: np.where(np.arange(v.shape[1]), v, np.nan)}),
         ("code", {"special": lambda v: v + np.array([[1e4, 0]])}),  # a special code further than it costs
-        ("code", {"special": lambda v: v + np.array([[2.5, -2.5]])}),  # two, from each other
         ("code", {"special": lambda v: v * np.nan}),
         ("code", {"special": lambda v: v[:, :1]}),  # one of two without points
         ("code", {"special": lambda v: None}),
@@ -137,6 +136,15 @@ def test_a_card_that_uses_more_than_the_metric_allows_is_refused(kind, changes, 
     scorer = card(points=points)
     assert scorer.prove().epsilon == 0
     refused(with_shape(scorer, kind, **changes).prove)
+
+
+def test_special_codes_that_are_too_far_from_each_other_are_refused():
+    """Each is within its distance of every number: 0.8 and 0.4 in log-odds; they may be 0.8 apart."""
+    scorer, flat = card(), {"values": lambda v: 0 * v}
+    allowed = with_shape(scorer, "code", special=lambda v: np.array([[0.5, -0.25]]), **flat)
+    assert allowed.prove().epsilon == 0
+    apart = with_shape(scorer, "code", special=lambda v: np.array([[0.625, -0.25]]), **flat)
+    assert "of what the metric allows" in refused(apart.prove)
 
 
 def test_a_card_under_another_exponent_is_refused():
