@@ -52,7 +52,8 @@ class Call:
 
     def parameters(self):
         """Names of all parameters."""
-        return [name for name in inspect.signature(self.function).parameters if name != "self"]
+        named = inspect.signature(self.function).parameters.items()
+        return [name for name, each in named if name != "self" and each.kind != each.VAR_KEYWORD]
 
     def with_one(self, parameter, value):
         """The result with another value of one parameter."""

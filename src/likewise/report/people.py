@@ -61,7 +61,7 @@ def share_misranked(predictions: FloatArray, y: FloatArray) -> float:
         higher = y > outcome
         wrong += (predictions[higher] < guess).sum() + 0.5 * (predictions[higher] == guess).sum()
         n_pairs += int(higher.sum())
-    return wrong / n_pairs if n_pairs else np.nan
+    return float(wrong) / n_pairs if n_pairs else np.nan
 
 
 def people_cost(
