@@ -165,6 +165,8 @@ def test_directions_are_kept_from_design_to_model_and_in_every_fold(place, witho
     assert "--rises and --falls are for additive models" in done.output
     done = run(place, "design ways.csv --target outcome --rises debt --falls debt --out other.toml")
     assert "--rises and --falls must name different columns; both name 'debt'" in done.output
+    done = run(place, "design ways.csv --target outcome --falls dept --out other.toml")
+    assert re.search(r"--rises and --falls must name columns of \[.*'debt'.*\]; there is no 'dept'", done.output)
 
 
 def test_where_nothing_is_better_than_a_constant_in_a_fold_the_strictest_metric_stands_for_it(place, without):

@@ -143,7 +143,7 @@ def design(
         categorical=categorical_columns(X),
         groups=shapes.groups,
         distances=shapes.distances,
-        monotone=directions(rises, falls, seen.y, favourable, classify=data.is_classification),
+        monotone=directions(rises, falls, seen.X, seen.y, favourable, classify=data.is_classification),
         task=data.task,
         sample_weight=counts,
         n_points=points,

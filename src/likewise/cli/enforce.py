@@ -193,7 +193,7 @@ def enforce(
         if not rises and not falls:
             made = read_metric_file(source.metric_file).made_with
             rises, falls = ([name for name in made.get(way, ()) if name in data.X] for way in ("rises", "falls"))
-        signs = directions(rises, falls, data.y, favourable, classify=data.is_classification)
+        signs = directions(rises, falls, data.X, data.y, favourable, classify=data.is_classification)
         estimator.set_params(monotone=signs or None)
     elif rises or falls:
         raise InvalidInputError(

@@ -87,7 +87,7 @@ class MadeAgain:
                     categorical=[name for name in old.categorical if name in X.columns],
                     groups=shapes.groups,
                     distances=shapes.distances,
-                    monotone=directions(rises, falls, y, file.favourable, classify=file.output_range is None),
+                    monotone=directions(rises, falls, X, y, file.favourable, classify=file.output_range is None),
                     output_range=file.output_range,
                     task="classification" if file.output_range is None else "regression",
                     references=False,

@@ -161,13 +161,22 @@ def set_to_zero(metric: TableMetric, columns: Sequence[str]) -> TableMetric:
 
 
 def directions(
-    rises: Sequence[str], falls: Sequence[str], y: npt.NDArray[Any], favourable: Any, *, classify: bool
+    rises: Sequence[str],
+    falls: Sequence[str],
+    X: pd.DataFrame,
+    y: npt.NDArray[Any],
+    favourable: Any,
+    *,
+    classify: bool,
 ) -> dict[str, int]:
     """`monotone` of an estimator, from columns with which the favourable probability, or the number, rises or falls."""
     both = [name for name in rises if name in falls]
     if both:
         raise InvalidInputError(f"--rises and --falls must name different columns; both name {both[0]!r}.")
     signs = dict.fromkeys(rises, 1) | dict.fromkeys(falls, -1)
+    unknown = [name for name in signs if name not in X]
+    if unknown:
+        raise InvalidInputError(f"--rises and --falls must name columns of {[*X]}; there is no {unknown[0]!r}.")
     if not signs or not classify:
         return signs
     classes = [str(label) for label in np.unique(y)]
